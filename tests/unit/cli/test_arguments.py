@@ -186,6 +186,32 @@ def test_unused_parameter_of_query_without_head(graph, cli):
     assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
 
 
+def test_query_without_head_in_a_file_takes_parameters(folder, graph, cli):
+    (folder / "bare.gq").write_text("match { $p: Person { name: $name } } return { $p.age }")
+    code, out, err = cli("read", "-q", "bare.gq", "-p", "name=Bo", "--format", "csv")
+    assert (code, err, len(out.splitlines())) == (0, "", 2)
+    code, _, err = cli("read", "-q", "bare.gq", "-p", "name=Bo", "-p", "nam=1")
+    assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
+
+
+@pytest.mark.parametrize("profile", [[], ["--profile"]])
+def test_explain_takes_the_parameters_of_a_query_without_head(folder, graph, cli, profile):
+    text = "match { $p: Person { name: $name } } return { $p.age }"
+    (folder / "bare.gq").write_text(text)
+    for source in (["-e", text], ["-q", "bare.gq"]):
+        code, out, err = cli("explain", *source, *profile, "-p", "name=5")
+        assert (code, err) == (0, "")
+        assert "$name" in out
+        code, _, err = cli("explain", *source, *profile, "-p", "name=Bo", "-p", "nam=1")
+        assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
+
+
+def test_explain_checks_the_given_parameters(graph, cli):
+    assert cli("explain", "-q", "q.gq", "-n", "one")[0] == 0
+    code, _, err = cli("explain", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-p", "nam=1")
+    assert (code, err) == (0, "warning: query 'one' has no parameter 'nam'; did you mean 'name'?\n")
+
+
 def test_times_counts_and_columns_of_lists(graph, cli):
     commit = document(cli("commit", "list", "--json"))["commits"][0]["graph_commit_id"]
     (created,) = [line for line in cli("commit", "show", commit)[1].splitlines() if line.startswith("created_at: ")]

@@ -162,7 +162,7 @@ def find_query(run: Invocation, options: QueryOptions, words: list[str] | None, 
         words=words,
         bare=query.is_bare,
     )
-    _warn_of_unused(query, options.text or "", declared, given)
+    warn_of_unused(query, source, given)
     return QueryRequest(query, source, given, run.address(alias.graph if alias else None), alias)
 
 
@@ -220,13 +220,12 @@ def pick_from(source: str | Path, name: str | None, *, changes: bool) -> QueryDe
     return query
 
 
-def _warn_of_unused(query: QueryDefinition, text: str, declared: Mapping[str, str], given: Mapping[str, Any]) -> None:
+def warn_of_unused(query: QueryDefinition, source: str | Path, given: Mapping[str, Any]) -> None:
     """Warn of parameters that the query does not declare or, without a head, does not use."""
-    from omnigraph.query.inline import is_bare
-
-    if is_bare(text):
-        _warn_of_unused_in_text(text, given)
+    if query.is_bare:
+        _warn_of_unused_in_text(source if isinstance(source, str) else read_text(str(source)), given)
         return
+    declared = declared_types(query)
     for unknown in [name for name in given if name not in declared]:
         near = closest(unknown, declared)
         takes = f"it takes {listing(declared)}" if declared else "it takes none"

@@ -21,6 +21,8 @@ from omnigraph.cli.io.query_input import (
     QueryText,
     SchemaFile,
     declared_types,
+    parameter_hints,
+    warn_of_unused,
 )
 from omnigraph.error_page import explain_code
 
@@ -77,12 +79,22 @@ def explain_command(
         return
     run.uri = word
     graph = run.open_for_queries(branch=run.branch(branch))
-    if not profile:
-        _write(graph.explain(path or source, name), as_json=as_json)
-        return
     picked = pick_query(parse_queries(source, str(path or "<query>")), name)
-    given = gather(declared_types(picked), params=params, params_file=params_file, assignments=assignments or ())
-    _write(graph.profile(path or source, picked.name.text, given), as_json=as_json)
+    given = gather(
+        declared_types(picked),
+        params=params,
+        params_file=params_file,
+        assignments=assignments or (),
+        bare=picked.is_bare,
+    )
+    warn_of_unused(picked, source, given)
+    with parameter_hints():
+        if profile:
+            shown = graph.profile(path or source, picked.name.text, given)
+        else:
+            # Without parameters their values are not checked.
+            shown = graph.explain(path or source, picked.name.text, given or None)
+    _write(shown, as_json=as_json)
 
 
 def _write(plan: PlanText, *, as_json: bool) -> None:
