@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from omnigraph.cli.help import usage_word
@@ -40,12 +41,11 @@ def _section(path: tuple[str, ...], command: Any, shared: frozenset[str]) -> lis
     lines = [f"### {title}", "", " ".join(help_[0].split()), ""]
     if getattr(command, "commands", None):
         return lines
-    for paragraph in help_[1:]:
-        if paragraph.startswith("omnigraph "):
-            examples = [line.strip() for line in paragraph.splitlines()]
-            lines += ["```sh", *examples, "```", ""]
+    for are_examples, paragraphs in groupby(help_[1:], lambda paragraph: paragraph.startswith("omnigraph ")):
+        if are_examples:
+            lines += ["```sh", *paragraphs, "```", ""]
         else:
-            lines += [" ".join(paragraph.split()), ""]
+            lines += [line for paragraph in paragraphs for line in (" ".join(paragraph.split()), "")]
     words = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     usage = " ".join(usage_word(parameter) for parameter in words)

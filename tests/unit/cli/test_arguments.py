@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
+from omnigraph.cli.program import build_program
+from omnigraph.cli.reference import command_tree
 from support.commands import SCHEMA, document
 
 
@@ -172,6 +175,21 @@ def test_group_without_command_prints_help_once(folder, cli, words):
     assert code == 2
     assert err.startswith("Usage: omnigraph ")
     assert (err.lower().count("usage:"), "error:" in err) == (1, False)
+
+
+def test_help_shows_each_example_on_a_line(folder, cli):
+    """A paragraph is filled, so each example is a paragraph."""
+    commands = list(command_tree(get_command(build_program())))
+    assert len(commands) > 100
+    joined = {
+        " ".join(path): paragraph
+        for path, command in commands
+        for paragraph in (command.help or "").split("\n\n")
+        if "\n" in paragraph.strip() and paragraph.lstrip().startswith("omnigraph ")
+    }
+    assert joined == {}
+    lines = [line.strip() for line in cli("explain", "--help")[1].splitlines()]
+    assert "omnigraph explain T7" in lines
 
 
 def test_usage_lines_have_no_braces(folder, cli):

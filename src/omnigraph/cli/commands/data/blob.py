@@ -65,6 +65,7 @@ def get_command(
     """Write the bytes of a Blob property to a file or to stdout.
 
     omnigraph blob get Photo sunset data --out sunset.jpg ./my.omni
+
     omnigraph blob get Photo sunset data --range 0-1023 ./my.omni > head.bin
     """
     from omnigraph.blob import range_within

@@ -61,6 +61,7 @@ def change_command(
     """Run a mutation query, or a stored one by its name, as one commit and show its rows; 'mutate' is a synonym.
 
     omnigraph change -q people.gq -n rename -p email=bo@x -p name=Bob ./my.omni
+
     omnigraph change rename -p email=bo@x -p name=Bob ./my.omni
     """
     options = QueryOptions(query, text, alias, name, params, params_file, assignments)

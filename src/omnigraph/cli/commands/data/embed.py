@@ -53,6 +53,7 @@ def embed_command(
     """Compute the embeddings of a JSONL file, or the missing embeddings of a graph.
 
     omnigraph embed --input notes.jsonl --output notes.embedded.jsonl --spec embed.json
+
     omnigraph embed --in-graph ./my.omni
     """
     if in_graph:

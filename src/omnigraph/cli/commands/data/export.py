@@ -63,8 +63,11 @@ def export_command(
     """Write a snapshot to files that can be loaded into an equal graph.
 
     omnigraph export ./my.omni > everything.jsonl
+
     omnigraph export --format parquet --out everything/ ./my.omni
+
     omnigraph export --format duckdb --out everything.duckdb ./my.omni
+
     omnigraph export --format graphml --out everything.graphml ./my.omni
     """
     check_branch_or_at(branch, snapshot)

@@ -39,6 +39,7 @@ def neighbors_command(
     """Show the edges of a node and the nodes at their other ends.
 
     omnigraph neighbors Person ana ./my.omni
+
     omnigraph neighbors Person ana --edge Wrote --direction out ./my.omni
     """
     graph = open_at(run, branch, at)

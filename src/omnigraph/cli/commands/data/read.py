@@ -67,6 +67,7 @@ def read_command(
     """Run a read query, or a stored one by its name, and show its rows; 'query' is a synonym.
 
     omnigraph read -q people.gq -n adults -p age=18 ./my.omni
+
     omnigraph read adults -p age=18 ./my.omni
     """
     check_branch_or_at(branch, snapshot)

@@ -48,6 +48,7 @@ def search_command(
     """Search the nodes of all types by their texts and vectors, and explain each rank.
 
     omnigraph search 'night herons' ./my.omni
+
     omnigraph search herons -t Note --filter 'written>=2026-01-01' ./my.omni
     """
     found = open_at(run, branch, at).search(

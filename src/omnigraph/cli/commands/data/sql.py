@@ -41,6 +41,7 @@ def sql_command(
     """Run one SELECT by DuckDB; each node and edge type is a view, edges with src and dst.
 
     omnigraph sql -e 'select name, age from Person where age > $n' -p n=30 ./my.omni
+
     omnigraph sql -q report.sql --at v1 ./my.omni
     """
     check_branch_or_at(branch, at)

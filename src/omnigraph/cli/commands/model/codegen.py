@@ -38,6 +38,7 @@ def codegen_command(
     """Write a client with one typed function per stored query that the caller may call, or a class per type.
 
     omnigraph codegen python ./my.omni -o my_queries.py
+
     omnigraph codegen models --kind dataclass ./my.omni -o my_types.py
     """
     if kind is not None and language != "models":

@@ -51,6 +51,7 @@ def explain_command(
     """Show the plan of a query, or explain an error code.
 
     omnigraph explain T7
+
     omnigraph explain -q people.gq -n adults ./my.omni
     """
     if query is None and text is None:

@@ -44,6 +44,7 @@ def log_command(
     """Show the commits of a branch, newest first, with the branches and tags that point to them.
 
     omnigraph log --graph --all ./my.omni
+
     omnigraph log --type Person --since 2026-01-31 ./my.omni
     """
     from omnigraph.operations.exploration.branch_status import EVERY_BRANCH

@@ -60,6 +60,7 @@ def serve_command(
     ends when the client closes stdin.
 
     omnigraph mcp ./my.omni
+
     omnigraph mcp --server reading-room --graph kb --write
     """
     from omnigraph.mcp.packages import mcp_packages

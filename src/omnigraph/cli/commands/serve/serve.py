@@ -46,6 +46,7 @@ def _serve(run: Invocation, uris: list[str] | None = None, warm: bool = False, *
     The server has more settings than options: see docs/server-config.md.
 
     omnigraph serve ./my.omni --local
+
     omnigraph serve --warm ./my.omni
     """
     if warm:

@@ -54,6 +54,7 @@ def ui_command(
     A browser is opened if the output is a terminal.
 
     omnigraph ui ./my.omni
+
     omnigraph ui ./my.omni --branch review --read-only
     """
     if query is not None and merge is not None:
