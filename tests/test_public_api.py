@@ -33,6 +33,7 @@ def test_public_names():
         "Index",
         "Inherited",
         "Key",
+        "Limits",
         "Mark",
         "Mixin",
         "Named",

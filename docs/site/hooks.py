@@ -26,6 +26,7 @@ API_PAGES = (
     "omnigraph.engine.result.result.Result",
     "omnigraph.versioning.model.snapshot.Snapshot",
     "omnigraph.engine.exec.cancellation.Cancellation",
+    "omnigraph.engine.exec.context.Limits",
     "omnigraph.errors",
 )
 LINK = re.compile(r"\[([^\]\n]+)\]\(([^)\s]+)\)")

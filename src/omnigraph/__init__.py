@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from omnigraph.client.remote_graph import RemoteGraph
     from omnigraph.codegen.python_models import models_of
     from omnigraph.engine.exec.cancellation import Cancellation
+    from omnigraph.engine.exec.context import Limits
     from omnigraph.graph import Graph
     from omnigraph.graph_frames import from_frames
     from omnigraph.graph_open import init, open
@@ -77,6 +78,7 @@ __all__ = [
     "Index",
     "Inherited",
     "Key",
+    "Limits",
     "Mark",
     "Mixin",
     "Named",
@@ -116,6 +118,7 @@ _HOMES = {
     "connect": "omnigraph.client.connect",
     "Cancellation": "omnigraph.engine.exec.cancellation",
     "Graph": "omnigraph.graph",
+    "Limits": "omnigraph.engine.exec.context",
     "Result": "omnigraph.engine.result.result",
     "SchemaDraft": "omnigraph.operations.inference.draft",
     "edges": "omnigraph.operations.inference.infer",

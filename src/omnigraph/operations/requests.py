@@ -110,11 +110,16 @@ def _only_params(name: Any, params: Params | None) -> Params:
 
 
 def limits_of(limits: Limits | None, timeout: float | None, cancel: Cancellation | None) -> Limits:
-    """Return the limits of a call; a timeout that is not a number of seconds raises `InputError`.
+    """Return the limits of a call; arguments of wrong types raise `InputError`.
 
     `timeout` and `cancel` replace those of `limits`.
     """
-    given = limits or NO_LIMITS
+    given = NO_LIMITS if limits is None else limits
+    if not isinstance(given, Limits):
+        raise InputError(
+            f"limits takes Limits(rows_max=…, bytes_max=…), not {type(given).__name__}",
+            hint="write limits=og.Limits(rows_max=1_000_000), for example; og is the package omnigraph",
+        )
     if timeout is None and cancel is None:
         return given
     if timeout is None:
