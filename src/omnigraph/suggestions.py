@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 _LONGEST = 40
@@ -61,6 +61,11 @@ def listing(names: Iterable[str], *, most: int = 8) -> str:
     ordered = sorted(names)
     shown = ", ".join(f"'{name}'" for name in ordered[:most])
     return shown if len(ordered) <= most else f"{shown} and {len(ordered) - most} more"
+
+
+def known_types(what: str, names: Collection[str]) -> str:
+    """Return a hint that lists the types of a kind, such as 'node type'; a policy can hide all of them."""
+    return f"the {what}s are {listing(names)}" if names else f"no {what} is declared or visible"
 
 
 def _fold(name: str) -> str:

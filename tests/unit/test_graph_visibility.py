@@ -119,6 +119,21 @@ def test_no_hidden_value_is_in_an_answer(graph, text):
             assert str(CANARY_NUMBER) not in found
 
 
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda g: g.query("match { $x: Zebra } return { $x }"), "no node type is declared or visible"),
+        (lambda g: g.mutate("delete Zebra where id = 1"), "no type is declared or visible"),
+        (lambda g: g.load({"Zebra": [{"name": "z"}]}, mode="merge"), "no type is declared or visible"),
+        (lambda g: g.load([{"type": "Zebra", "data": {}}], mode="merge"), "no node type is declared or visible"),
+    ],
+)
+def test_hints_do_not_list_types_if_all_are_hidden(graph, call, hint):
+    with pytest.raises(OmniGraphError) as caught:
+        call(seen(graph, Visibility({"node:Note": None, "node:Sealed": None})))
+    assert f"{caught.value}\n{caught.value.hint}".endswith(hint) or caught.value.diagnostics[0].hint == hint
+
+
 def test_rows_and_values_of_the_projected_copy(graph):
     handle = seen(graph)
     assert rows(handle, QUERIES[0]) == [

@@ -21,7 +21,7 @@ from omnigraph.engine.ingest.records import ENDS, AnyType, EndTypes, Faults, Rec
 from omnigraph.errors import RecordError, ValueFormatError
 from omnigraph.scalar_types.describe import describe_json
 from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog
-from omnigraph.suggestions import did_you_mean, listing
+from omnigraph.suggestions import did_you_mean, known_types, listing
 from omnigraph.types import PropertyType
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -199,7 +199,7 @@ class _RecordSorter:
         if type_ is None:
             names = self.catalog.nodes if kind == "type" else self.catalog.edges
             word = "node type" if kind == "type" else "edge type"
-            hint = did_you_mean(name, names) or f"the {word}s are {listing(names)}"
+            hint = did_you_mean(name, names) or known_types(word, names)
             raise self.error(number, f"there is no {word} '{name}'", hint, type_name=name)
         records = self.records.setdefault(type_.table_key, Records(type_, self.source))
         return records, frozenset({"id", *type_.properties}), end_types(type_, self.catalog)

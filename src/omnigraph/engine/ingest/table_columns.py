@@ -10,7 +10,7 @@ from typing import Any
 from omnigraph.engine.ingest.records import EndTypes, Faults, Records, end_id
 from omnigraph.errors import Hint, RecordError, TypeNotFound, ValueFormatError
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.suggestions import did_you_mean, listing
+from omnigraph.suggestions import did_you_mean, known_types, listing
 from omnigraph.table_format import TableFormat
 from omnigraph.types import PropertyType
 
@@ -26,7 +26,7 @@ def find_type(name: str, catalog: Catalog, file: str | None = None) -> NodeType 
     found = catalog.nodes.get(name) or catalog.find_edge(name)
     if found is None:
         known = [*catalog.nodes, *catalog.edges]
-        hint = did_you_mean(name, known) or f"the types are {listing(known)}"
+        hint = did_you_mean(name, known) or known_types("type", known)
         if file is None:
             raise TypeNotFound(f"there is no node or edge type '{name}'", hint=hint)
         raise TypeNotFound(

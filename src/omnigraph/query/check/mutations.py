@@ -26,7 +26,7 @@ from omnigraph.query.scalars.signature import is_null
 from omnigraph.query.syntax import ast
 from omnigraph.query.valid_time import holds_in
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.suggestions import did_you_mean, listing
+from omnigraph.suggestions import did_you_mean, known_types, listing
 from omnigraph.types import PropertyType
 
 _ID = PropertyType("String")
@@ -97,7 +97,7 @@ class MutationChecker:
         found = self.find_type(name)
         if found is None:
             known = [*self.catalog.nodes, *self.catalog.edges]
-            hint = did_you_mean(name.text, known) or f"the types are {listing(known)}"
+            hint = did_you_mean(name.text, known) or known_types("type", known)
             if name.text in self.catalog.interfaces:
                 hint = f"'{name}' is an interface: write to a node type that implements it"
             raise type_fault("T10", f"there is no node or edge type '{name}'", name.span, hint)

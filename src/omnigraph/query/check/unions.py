@@ -15,7 +15,7 @@ from omnigraph.lang.spans import Name
 from omnigraph.query.check.errors import type_fault
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog, EdgeType, UnionType, union_name
-from omnigraph.suggestions import did_you_mean, listing
+from omnigraph.suggestions import did_you_mean, known_types, listing
 
 
 def bound_type(catalog: Catalog, names: Iterable[Name]) -> str:
@@ -38,7 +38,7 @@ def _unknown_type(catalog: Catalog, name: Name) -> Fault:
         hint = f"'{name}' is an edge; it is followed between two variables: '$a {word} $b'"
     else:
         known = [*catalog.nodes, *catalog.interfaces]
-        hint = did_you_mean(name.text, known) or f"the node types are {listing(catalog.nodes)}"
+        hint = did_you_mean(name.text, known) or known_types("node type", catalog.nodes)
     return type_fault("T1", f"there is no node type '{name}'", name.span, hint)
 
 
