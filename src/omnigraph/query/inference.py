@@ -2,7 +2,8 @@
 to.
 
 A value alone does not always determine its type: `1980-01-01` in JSON is a text, and `29` on a command line can be a
-text or a number. If every use of such a parameter involves a property of one type, the parameter has that type.
+text or a number, and a list of numbers can be a vector. If every use of such a parameter involves a property of one
+type, the parameter has that type.
 """
 
 from __future__ import annotations
@@ -35,9 +36,15 @@ def infer_params(
 
 
 def _inferred(param: ast.Param, met: set[str]) -> ast.Param:
-    if len(met) == 1 and met <= set(param.alternatives):
-        return replace(param, type_name=Name(next(iter(met))))
-    return param
+    if len(met) != 1:
+        return param
+    scalar, _, dim = next(iter(met)).rstrip(")").partition("(")
+    if scalar not in param.alternatives:
+        return param
+    if scalar == "Vector":
+        # Its dimension is that of the property, so that the plan does not depend on the length of the value.
+        return replace(param, type_name=Name(scalar), is_list=False, dim=int(dim))
+    return replace(param, type_name=Name(scalar))
 
 
 def _variables(catalog: Catalog, query: ast.QueryDefinition) -> _Types:
@@ -65,10 +72,12 @@ class _Walk:
         self._variables = variables
 
     def of_type(self, type_name: str, property_: str) -> str | None:
-        """Return the scalar type of a property."""
+        """Return the scalar type of a property; a vector has its dimension, as in `Vector(3)`."""
         type_ = self._types.get(type_name)
         found = type_.properties.get(property_) if type_ is not None else None
-        return found.type.scalar if found is not None else None
+        if found is None:
+            return None
+        return f"Vector({found.type.dim})" if found.type.scalar == "Vector" else found.type.scalar
 
     def of_period(self, names: tuple[str, ...] = ()) -> str | None:
         """Return the scalar type of instants that periods of some types, or of all types, are compared with."""

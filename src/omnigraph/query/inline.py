@@ -78,13 +78,16 @@ def _param(name: str, value: Any, is_vector: bool) -> Param:
     if _is_list(value):
         kinds = {_scalar(name, item) for item in paced(value) if item is not None}
         kind = "F64" if kinds == {"I64", "F64"} else kinds.pop() if len(kinds) == 1 else "String"
-        return Param(Name(name), Name(kind), is_list=True, alternatives=_ALTERNATIVES.get(kind, ()))
+        alternatives = ("Vector",) if kind in _NUMBERS else _ALTERNATIVES.get(kind, ())
+        return Param(Name(name), Name(kind), is_list=True, alternatives=alternatives)
     kind = _scalar(name, value)
     return Param(Name(name), Name(kind), alternatives=_ALTERNATIVES.get(kind, ()))
 
 
 _ALTERNATIVES = {"String": tuple(kind.name for kind in LITERAL_CALLS.values())}
 """Other types that a value of a scalar type can be read as."""
+_NUMBERS = ("I64", "F64")
+"""Types of the items of a list that can be read as a vector."""
 
 
 def _is_list(value: Any) -> bool:

@@ -146,6 +146,27 @@ def test_bare_statements_are_mutations(graph):
     graph.mutate("update Person set { age: 5 } where name = $name", {"name": "Bo"})
 
 
+@pytest.mark.parametrize("vector", [[0.5, 0.25], [3, 4], np.array([3, 4], dtype="f4")])
+def test_a_list_for_a_vector_property_is_a_vector(graph, vector):
+    text = 'insert Person { name: "Vic", v: $v }'
+    assert graph.mutate(text, {"v": vector}).affected_nodes == 1
+    assert graph.get("Person", "Vic")["v"] == [float(number) for number in vector]
+    graph.mutate("update Person set { v: $v } where name = $name", {"name": "Vic", "v": [1, 2]})
+    assert graph.get("Person", "Vic")["v"] == [1.0, 2.0]
+    with pytest.raises(ParameterError, match=r"Vector\(2\)"):
+        graph.mutate(text, {"v": [1.0, 2.0, 3.0]})
+    graph.mutate('delete Person where name = "Vic"')
+
+
+def test_a_list_that_is_not_only_a_vector_is_a_list(graph):
+    text = 'update Person set { v: $v } where name = "Bo" and age in $v'
+    with pytest.raises(TypeCheckError):
+        graph.mutate(text, {"v": [1, 2]})
+    assert graph.query("match { $p: Person $p.age in $v } return { $p.name }", {"v": [5, 6]}).to_pylist() == [
+        {"p.name": "Bo"}
+    ]
+
+
 @pytest.mark.parametrize(
     ("use", "scalar"),
     [
