@@ -484,6 +484,28 @@ def test_failing_statement_writes_nothing(web, statements, message):
     assert manifest_files(web) == files
 
 
+def test_violation_of_an_update_names_the_first_row(tmp_path):
+    schema = """
+    node P { k: String @key  v: I32?  c: String?  kind: enum(a, b)?  @range(v, 0..1000)  @check(c, "^x") }
+    edge E: P -> P { kind: enum(a, b) }
+    """
+    graph = new_graph(tmp_path, schema, *(node("P", k=k, v=1) for k in ("p1", "p2")), edge("E", "p1", "p2", kind="a"))
+    messages = {
+        'update P set { v: 2000 } where k != ""': "@range violation on P.v: 2000 is not in 0..1000 (row 'p1')",
+        'update P set { c: "y" } where k = "p2"': "@check violation on P.c: 'y' does not match \"^x\" (row 'p2')",
+        'update P set { kind: $d } where k = "p2"': (
+            "invalid enum value 'c' for P.kind: allowed are 'a', 'b' (row 'p2')"
+        ),
+        'insert P { k: "p3", v: 2000 }': "@range violation on P.v: 2000 is not in 0..1000",
+    }
+    for statement, message in messages.items():
+        with pytest.raises(ConstraintViolation) as caught:
+            change(graph, statement, {"d": "c"}, "$d: String")
+        assert caught.value.message == message
+    with pytest.raises(ConstraintViolation, match=r"^invalid enum value 'c' for E.kind: .* \(row '\w{26}'\)$"):
+        change(graph, 'update E set { kind: $d } where from = "p1"', {"d": "c"}, "$d: String")
+
+
 def test_unique_is_enforced(tmp_path):
     graph = new_graph(tmp_path, "node P { k: String @key  mail: String? @unique  a: I32?  b: String?  @unique(a, b) }")
     change(graph, 'insert P { k: "1", mail: "x", a: 1, b: "p|q" } insert P { k: "2", a: 1, b: "p" }')

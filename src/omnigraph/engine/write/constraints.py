@@ -75,6 +75,9 @@ def _unique_rules(type_: NodeType | EdgeType) -> list[IntegrityRule]:
     return [overlap_rule(type_, columns, "unique") for columns in type_.unique]
 
 
+_VALUE_RULES = ("range", "check", "enum")
+
+
 class RuleSet:
     """The rules of a schema, built once, and the tables whose changes each rule examines."""
 
@@ -82,6 +85,7 @@ class RuleSet:
         self._rules = [
             (rule, frozenset(part.written for step in rule.steps for part in step)) for rule in rules_of(catalog)
         ]
+        self._types: dict[str, NodeType | EdgeType] = {type_.table_key: type_ for type_ in catalog.tables()}
         self._guarded_rules = sorted(self._rules, key=lambda known: not known[0].is_endpoint)
 
     def violations(self, delta: Delta) -> Iterator[Violation]:
@@ -102,7 +106,22 @@ class RuleSet:
     def check(self, delta: Delta) -> None:
         """Raise the first violation."""
         for violation in self.violations(delta):
-            raise violation.error()
+            raise self._with_row(violation, delta).error()
+
+    def _with_row(self, violation: Violation, delta: Delta) -> Violation:
+        """Return a violation by a value that names the row if the row is committed and its id is visible."""
+        if violation.rule not in _VALUE_RULES or violation.property is None:
+            return violation
+        type_ = self._types[violation.table_key]
+        if delta.guard is not None and violation.position is not None:
+            row = delta.tables[violation.table_key].rows.slice(violation.position, 1)
+            key = type_.identity if isinstance(type_, NodeType) else ()
+            if delta.guard.conceals(delta, type_, row, (violation.property, *key)):
+                return violation
+        row_id = pa.array([violation.row_id], pa.utf8())
+        if not delta.committed.rows_among(violation.table_key, "id", row_id, ["id"]).num_rows:
+            return violation
+        return replace(violation, message=f"{violation.message} (row '{_short(violation.row_id)}')")
 
 
 def violations(catalog: Catalog, delta: Delta) -> Iterator[Violation]:
