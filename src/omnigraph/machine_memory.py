@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from omnigraph.config_keys import parse_memory
+from omnigraph.config_keys import MIB, parse_memory, parse_size
 from omnigraph.errors import InputError
 from omnigraph.fast_dataclass import dataclass
 
@@ -17,6 +17,7 @@ _DEFAULT = "50%"
 _UNKNOWN_TOTAL = 8 * 1024**3
 """Assumed memory of a system that does not tell it."""
 _LEAST = 64 * 1024**2
+_FORMS = "write it as '4GiB' or '50%'; the units are KiB, MiB, GiB and TiB"
 _PROCESS = Path("/proc/self")
 _CGROUPS = Path("/sys/fs/cgroup")
 
@@ -37,10 +38,11 @@ class MemoryBudget:
             size = max(size, _LEAST) if given is None else size
         if size is None or size < _LEAST:
             what = "memory" if value is not None else MEMORY
+            too_small = size is not None or parse_size(given) == 0
             raise InputError(
                 f"{what} must be a size of at least {_LEAST:,} bytes or a share of the memory, not '{str(given)[:40]}'",
                 code="bad_setting",
-                hint="write it as '4GiB' or '50%'",
+                hint=f"use at least {_LEAST // MIB}MiB" if too_small else _FORMS,
             )
         return cls(size)
 

@@ -36,11 +36,29 @@ def test_a_budget_is_a_size_or_a_share(given, environ, total):
     assert MemoryBudget.of(given, environ).total == total
 
 
-@pytest.mark.parametrize("given", ["", "a lot", "63 MiB", 0, -1, "0%", "0.1%", "101%"])
-def test_a_wrong_budget_is_refused(given):
+UNREADABLE = "write it as '4GiB' or '50%'; the units are KiB, MiB, GiB and TiB"
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("10MiB", "use at least 64MiB"),
+        ("63 MiB", "use at least 64MiB"),
+        (1, "use at least 64MiB"),
+        (0, "use at least 64MiB"),
+        ("0.001%", "use at least 64MiB"),
+        ("", UNREADABLE),
+        ("a lot", UNREADABLE),
+        ("100MB", UNREADABLE),
+        (-1, UNREADABLE),
+        ("0%", UNREADABLE),
+        ("101%", UNREADABLE),
+    ],
+)
+def test_a_wrong_budget_is_refused(given, hint):
     with pytest.raises(InputError) as failure:
         MemoryBudget.of(given, {})
-    assert failure.value.code == "bad_setting"
+    assert (failure.value.code, failure.value.hint) == ("bad_setting", hint)
 
 
 def test_a_wrong_variable_is_named(tmp_path):
