@@ -348,6 +348,18 @@ def test_commits_of_deleted_branches_stay_readable(graph):
         graph.load([shelf("y")], mode="append", branch="side")
 
 
+def test_history_omits_a_value_that_a_merge_replaced(tmp_path):
+    graph = og.init(tmp_path / "g", "node P { k: String @key  v: I32 }", sync=False)
+    graph.mutate('insert P { k: "a", v: 1 }')
+    graph.branch_create("side")
+    graph.on("side").mutate('update P set { v: 2 } where k = "a"')
+    graph.mutate('update P set { v: 3 } where k = "a"')
+    merge = graph.merge("side", resolve="theirs")
+    assert [change.after["v"] for change in graph.history("P", "a")] == [2, 1]
+    (change,) = graph.commit_changes(merge.commit_id)
+    assert (change.before["v"], change.after["v"]) == (3, 2)
+
+
 def test_id_is_str_or_int(tmp_path):
     graph = og.init(tmp_path / "typed", "node P { k: I64 @key }", environ={}, sync=False)
     with pytest.raises(og.errors.InputError, match="an id is a str or an int") as caught:
