@@ -224,6 +224,14 @@ def test_explain_takes_the_parameters_of_a_query_without_head(folder, graph, cli
         assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
 
 
+def test_explain_with_a_schema_takes_the_parameters_of_a_query_without_head(folder, cli):
+    (folder / "p.pg").write_text(SCHEMA)
+    text = "match { $p: Person { name: $name } } return { $p.age }"
+    code, out, err = cli("explain", "-e", text, "--schema", "p.pg", "-p", "name=5", "-p", "nam=1")
+    assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
+    assert "$name" in out
+
+
 def test_explain_checks_the_given_parameters(graph, cli):
     assert cli("explain", "-q", "q.gq", "-n", "one")[0] == 0
     code, _, err = cli("explain", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-p", "nam=1")

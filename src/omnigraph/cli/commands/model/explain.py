@@ -65,6 +65,7 @@ def explain_command(
         raise UsageFault("--schema excludes a graph and --profile")
     from omnigraph.notebook.tables import PlanText
     from omnigraph.query.compile import compile_query, pick_query
+    from omnigraph.query.inline import inline_params
     from omnigraph.query.plan.explain import explain
     from omnigraph.query.plan.plan_hash import plan_hash
     from omnigraph.query.plan.plan_tree import plan_tree
@@ -73,13 +74,6 @@ def explain_command(
 
     path = run.config.find_query(query) if query not in (None, STDIN) and query is not None else None
     source = read_text(STDIN) if query == STDIN else read_text(str(path)) if path is not None else text or ""
-    if schema is not None:
-        catalog = compile_schema(read_text(schema), schema)
-        plan = compile_query(catalog, source, name, source_name=str(path or "<query>"))
-        _write(PlanText(explain(plan), plan_hash(plan), plan_tree(plan)), as_json=as_json)
-        return
-    run.uri = word
-    graph = run.open_for_queries(branch=run.branch(branch))
     picked = pick_query(parse_queries(source, str(path or "<query>")), name)
     given = gather(
         declared_types(picked),
@@ -89,6 +83,15 @@ def explain_command(
         bare=picked.is_bare,
     )
     warn_of_unused(picked, source, given)
+    if schema is not None:
+        catalog = compile_schema(read_text(schema), schema)
+        plan = compile_query(
+            catalog, source, name, source_name=str(path or "<query>"), declared=inline_params(source, given)
+        )
+        _write(PlanText(explain(plan), plan_hash(plan), plan_tree(plan)), as_json=as_json)
+        return
+    run.uri = word
+    graph = run.open_for_queries(branch=run.branch(branch))
     with parameter_hints():
         if profile:
             shown = graph.profile(path or source, picked.name.text, given)
