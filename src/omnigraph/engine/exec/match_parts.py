@@ -1,9 +1,10 @@
 """Matches in parts: a match that is only counted or grouped runs for a part of its rows after the other.
 
 An operator that would produce more rows than a limit permits is tested before it produces them. Its input rows are then
-divided, and the rest of the match runs for each part. The rows that the parts lead to are merged, so a count
-needs one row. A part that exceeds the limit is divided again. One row that exceeds it alone cannot be
-divided, and `tuning.match_parts_max` bounds the parts of an execution: a match that is larger still is refused.
+divided, and the rest of the match runs for each part. The rows that the parts lead to are merged, so a count needs one
+row. A join with a pipeline that runs once is divided by the rows of that pipeline. A part that exceeds the limit is
+divided again. One row that exceeds it alone cannot be divided, and `tuning.match_parts_max` bounds the parts of an
+execution: a match that is larger still is refused.
 """
 
 from __future__ import annotations

@@ -106,12 +106,19 @@ class MatchPipeline:
         return self._context.hops(op.edge_type, op.also).has_neighbours(op.direction, bound.data.row_count)
 
     def _pipeline(
-        self, plan: RunningPlan, bindings: BindingTable, *, distinct: bool = False, joins: bool = True
+        self,
+        plan: RunningPlan,
+        bindings: BindingTable,
+        *,
+        distinct: bool = False,
+        joins: bool = True,
+        then: Callable[[BindingTable], BindingTable] = lambda rows: rows,
     ) -> BindingTable:
         """Run some operators. With `live`, rows are only counted, and variables that are not used later are dropped.
 
         With `distinct`, the rows are a set: it does not matter how often a row occurs. With `joins`, a pipeline
-        that is planned again may find a part of the match from its far end and join it.
+        that is planned again may find a part of the match from its far end and join it. `then` is applied to the rows,
+        or to those of each part if the operators run in parts.
         """
         if self._replanner is None:
             plan = replace(plan, expected=None)
@@ -124,7 +131,7 @@ class MatchPipeline:
             self._context.check()
             started = time.perf_counter()
             if not bindings.count and all(isinstance(left, _SKIPPED) for left in pipeline[position:]):
-                return self._without_rows(pipeline[position:], bindings)
+                return then(self._without_rows(pipeline[position:], bindings))
             if isinstance(op, _FOLLOWING):
                 bindings = drop_absent(bindings, op)
             counted = count_pushdown(self._context, pipeline, position, bindings, live) if live is not None else None
@@ -134,7 +141,7 @@ class MatchPipeline:
                 add_note("counted without materialising rows")
                 plan = self._note(plan, pipeline[position - 1], bindings.count, started)
                 continue
-            parts = 0
+            too_large, parts_before = None, self._parts
             try:
                 bindings = self._apply(plan, position, bindings)
             except RowsExceeded as exceeded:
@@ -142,35 +149,86 @@ class MatchPipeline:
                 position = 0
                 continue
             except MatchTooLarge as exceeded:
-                parts = 0 if live is None else self._parts_of(pipeline[position:], bindings, exceeded)
-                if not parts:
+                if live is None:
                     raise
+                # The frames of the traceback hold rows.
+                too_large, self._parts = exceeded.with_traceback(None), parts_before
             if live is not None:
-                if parts:
+                if too_large is not None:
                     rest = RunningPlan(pipeline[position:], live[position:], None)
-                    return self._in_parts(rest, bindings, parts, distinct=distinct)
+                    if isinstance(op, ir.InnerJoin):
+                        return self._join_in_parts(op, rest, bindings, distinct=distinct, then=then)
+                    return self._in_parts(rest, bindings, too_large, distinct=distinct, then=then)
                 bindings = _drop_unused(bindings, live[position], distinct=distinct)
             plan = self._note(plan, op, bindings.count, started)
             position += 1
-        return bindings
+        return then(bindings)
 
     def _parts_of(self, pipeline: ir.Pipeline, bindings: BindingTable, exceeded: MatchTooLarge) -> int:
-        """Return into how many parts the input of an operator that exceeds a limit is divided; 0 if it cannot be."""
+        """Return into how many parts the input of an operator that exceeds a limit is divided, or raise the error."""
         parts = parts_of(pipeline, bindings, exceeded)
-        if self._parts + parts > tuning.current.match_parts_max:
-            return 0
+        if not parts or self._parts + parts > tuning.current.match_parts_max:
+            raise exceeded
         self._parts += parts
         return parts
 
-    def _in_parts(self, plan: RunningPlan, bindings: BindingTable, parts: int, *, distinct: bool) -> BindingTable:
-        """Run some operators for one part of the rows after the other."""
+    def _in_parts(
+        self,
+        plan: RunningPlan,
+        bindings: BindingTable,
+        exceeded: MatchTooLarge,
+        *,
+        distinct: bool,
+        then: Callable[[BindingTable], BindingTable],
+    ) -> BindingTable:
+        """Run some operators, of which the first exceeds a limit, for one part of the rows after the other."""
+        parts = self._parts_of(plan.pipeline, bindings, exceeded)
         add_note(f"in {parts} parts")
-        steps, found = len(self._profile.steps), None
+        steps = len(self._profile.steps)
+        found = self._each_part(
+            bindings, parts, lambda part: self._pipeline(plan, part, distinct=distinct, joins=False, then=then)
+        )
+        self._profile.add_up(steps)
+        return found
+
+    def _join_in_parts(
+        self,
+        op: ir.InnerJoin,
+        plan: RunningPlan,
+        bindings: BindingTable,
+        *,
+        distinct: bool,
+        then: Callable[[BindingTable], BindingTable],
+    ) -> BindingTable:
+        """Run a join, and the operators after it, for one part of its inner rows after the other."""
+        assert plan.live is not None
+        used, rest = plan.live[0], RunningPlan(plan.pipeline[1:], plan.live[1:], None)
+
+        def joined(inner: BindingTable) -> BindingTable:
+            try:
+                rows = inner_join(bindings, inner, op.outer_vars, self._room(bindings, math.inf))
+            except MatchTooLarge as exceeded:
+                parts = self._parts_of((), inner, exceeded)
+            else:
+                rows = _drop_unused(rows, used, distinct=distinct)
+                return self._pipeline(rest, rows, distinct=distinct, joins=False, then=then)
+            return self._each_part(inner, parts, joined)
+
+        steps = len(self._profile.steps)
+        inner = RunningPlan(op.inner, live_after(op.inner, used | frozenset(op.outer_vars)), None)
+        found = self._pipeline(inner, BindingTable(), joins=False, then=joined)
+        self._profile.add_up(steps)
+        return found
+
+    def _each_part(
+        self, bindings: BindingTable, parts: int, run: Callable[[BindingTable], BindingTable]
+    ) -> BindingTable:
+        """Return the rows that the parts of a binding table lead to."""
+        found: BindingTable | None = None
         for part in divided(bindings, parts):
-            rows = self._pipeline(plan, part, distinct=distinct, joins=False)
+            rows = run(part)
             found = rows if found is None else self._combined(found, rows)
         assert found is not None
-        self._profile.add_up(steps)
         return found
 
     def _combined(self, found: BindingTable, rows: BindingTable) -> BindingTable:
