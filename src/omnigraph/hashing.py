@@ -126,8 +126,9 @@ def crc32_text(text: str, bytes_max: int) -> int:
     Many keys, such as URLs, have a long common prefix.
     """
     data = text.encode()
-    first = zlib.crc32(data[:bytes_max])
-    return first if len(data) <= bytes_max else zlib.crc32(data[-bytes_max:], first)
+    if len(data) <= bytes_max:
+        return zlib.crc32(data)
+    return zlib.crc32(data[-bytes_max:], zlib.crc32(data[:bytes_max]))
 
 
 def _crc_table() -> NDArray[np.uint32]:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.checkpoints import paced
+from omnigraph.checkpoints import ITEMS_AT_ONCE, checkpoint, paced
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.id_segments import HASHED_BYTES, id_segments, uses_segments
 from omnigraph.engine.cache.row_mapping import FragmentLayout, map_rows
@@ -49,13 +49,16 @@ class IdHashIndex:
         wanted = _hash(id_)
         packed = self._packed
         position = int(packed.searchsorted(np.uint64(wanted)))
-        for place in paced(range(position, len(packed))):
-            entry = int(packed[place])
+        while position < len(packed):
+            entry = int(packed[position])
             if entry & _HIGH != wanted:
                 return None
             row = entry & 0xFFFFFFFF
             if self._ids[row].as_py() == id_:
                 return row
+            position += 1
+            if position % ITEMS_AT_ONCE == 0:
+                checkpoint()
         return None
 
 
