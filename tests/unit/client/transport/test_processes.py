@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,10 @@ CALLS = 10
 
 
 def in_child(work: Callable[[], object]) -> int:
-    """Start a process that does some work; return its id. Its exit code is 0 if the work succeeds."""
+    """Start a process that does some work; return its id. Its exit code is 0 if the work succeeds.
+
+    Another exit code comes with a traceback on standard error.
+    """
     pid = os.fork()
     if pid:
         return pid
@@ -34,6 +38,8 @@ def in_child(work: Callable[[], object]) -> int:
     try:
         work()
         code = 0
+    except BaseException:
+        traceback.print_exc()
     finally:
         os._exit(code)
 
@@ -59,12 +65,17 @@ def processes_do_not_share_connections() -> None:
         barrier.wait(WAIT_S)
         return echo(request)
 
-    with scripted(script) as server, og.connect(server.url) as graph:
-        with scripted(echo) as first, og.connect(first.url) as other:
-            ask(other, "before")
-            child = in_child(lambda: (ask(graph, "child"), ask(other, "child")))
-            ask(graph, "parent")
-            ask(other, "parent")
+    with (
+        scripted(script) as server,
+        og.connect(server.url) as graph,
+        scripted(echo) as first,
+        og.connect(first.url) as other,
+    ):
+        ask(other, "before")
+        child = in_child(lambda: (ask(graph, "child"), ask(other, "child")))
+        ask(graph, "parent")
+        ask(other, "parent")
+        # Both servers run until the child ends.
         assert exit_code(child) == 0
 
 
