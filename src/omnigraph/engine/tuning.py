@@ -82,6 +82,8 @@ class Tuning:
     """Seconds per value of the numpy fallback of a sum over a mask."""
     cycle_fallback_s: float = 8e-9
     """Run time of the fallback of a cycle count per step."""
+    connected_fallback_s: float = 60e-9
+    """Run time of the fallback of the test of a pair of nodes."""
 
     # Adjacency
     adjacency_disk_edges_min: int = 50_000
@@ -160,10 +162,8 @@ class Tuning:
     """A plan is made again if a table became larger or smaller by more than this factor."""
     plan_growth_rows_min: int = 64
     """Tables of fewer rows count as this large."""
-    search_width: int = 20
-    """States with the same number of variables that the search for an order extends; it is exhaustive for five hops."""
-    search_vertices: int = 6
-    """Patterns of more variables are searched greedily."""
+    search_states: int = 400
+    """States that the search for an order extends at most; it is exhaustive for patterns of seven variables."""
     replan_factor: float = 50.0
     """The rest of a match is planned again if an operator has this many times the expected rows."""
     replan_rows_min: int = 20_000

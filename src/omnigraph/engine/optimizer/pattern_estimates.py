@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from omnigraph.engine.exec.adaptive import MeasuredHop
 from omnigraph.engine.optimizer import cost
 from omnigraph.engine.optimizer.pattern import Hop, PathHop, Pattern
-from omnigraph.engine.optimizer.selectivity import Selectivity
+from omnigraph.engine.optimizer.selectivity import Selectivity, is_equality
 from omnigraph.engine.statistics.graph_statistics import End, GraphStatistics
 from omnigraph.query.plan import ir
 
@@ -18,6 +19,8 @@ _DISTANCE_MAX = 64
 _WALK_MAX = 12
 """Lengths of walks that are added up."""
 _NOTHING = 1e-6
+_NAMED_MAX = 16
+"""Nodes that a condition names at most, as a key does."""
 
 
 @dataclass(slots=True)
@@ -41,6 +44,10 @@ class EdgeEstimates:
     """The factor of the degree if a sibling hop leads to the same end already."""
     siblings: tuple[int, int] = (0, 0)
     """The vertices that hops of the same edge type on the same side lead to, as masks."""
+    focus: tuple[float, float] = (1.0, 1.0)
+    """The factor of the degree of the nodes at the first end, and at the second, if a condition names them: they are
+    sought among the nodes that have such edges.
+    """
 
 
 class Way(NamedTuple):
@@ -57,6 +64,8 @@ class Way(NamedTuple):
     """The same if a sibling hop leads to the other end already."""
     siblings: int
     """The vertices that sibling hops lead to, as a mask."""
+    passing: float
+    """The share of the reached nodes that pass the conditions of the vertex."""
     per_source: float
     """The cost of the hop for each source row."""
     per_row: float
@@ -102,6 +111,8 @@ class PatternEstimates:
     """Cost of reading the columns of the conditions of each vertex that do not fit the cache, for all rows."""
     unique: list[bool] = field(default_factory=list)
     """True if a key gives the vertex."""
+    named: list[bool] = field(default_factory=list)
+    """True if other conditions name few nodes of the vertex, which are assumed to have the edges of its hops."""
     edges: list[EdgeEstimates] = field(default_factory=list)
     paths: list[PathEstimates] = field(default_factory=list)
     at: list[list[tuple[int, int]]] = field(default_factory=list)
@@ -144,7 +155,7 @@ def estimate_pattern(
                     call += size * selectivity.of(condition) * cost.POSTING
                 elif not key and statistics.large_tables(vertex.type_name):
                     read += _read_cost(vertex.type_name, condition, size, statistics, selectivity)
-            share = 1 / size if unique else selectivity.share(vertex.filters)
+            share = 1 / size if unique else _share(vertex.filters, size, selectivity)
             test = cost.conditions_cost(vertex.filters)
         p.sizes.append(size)
         p.share.append(share)
@@ -157,6 +168,7 @@ def estimate_pattern(
         else:
             p.scan.append(cost.OPERATOR + size * test + call + read)
         p.unique.append(unique)
+        p.named.append(not unique and size * share <= _NAMED_MAX and any(map(is_equality, vertex.filters)))
         p.at.append([])
         p.loops.append([])
         p.next_to.append(0)
@@ -194,6 +206,15 @@ def estimate_pattern(
     for optional in pattern.optionals:
         p.at_end |= mask_of(optional.outer_vars)
     return p
+
+
+def _share(conditions: Sequence[ir.Condition], size: float, selectivity: Selectivity) -> float:
+    """Return the share of nodes that pass all conditions, which are assumed to be independent.
+
+    Conditions that leave some nodes each are combined to find a node: their product leaves one.
+    """
+    shares = [*map(selectivity.of, conditions)]
+    return max(math.prod(shares), min(*shares, 1 / size))
 
 
 def _read_cost(
@@ -251,9 +272,14 @@ def _edge(
     degrees = edges / p.sizes[left], edges / p.sizes[right]
     share = selectivity.share(op.edge_filters) if op.edge_filters else 1.0
     single = hop.single
-    skew = (1.0, 1.0)
+    skew = focus = (1.0, 1.0)
     if single:
         near, far = _ENDS[op.direction]
+        focus = (
+            _focus(left, op.edge_types, near, p, statistics),
+            _focus(right, op.edge_types, far, p, statistics),
+        )
+        degrees = degrees[0] * focus[0], degrees[1] * focus[1]
         skew = (
             statistics.skew(op.edge_types, near) if siblings[0] else 1.0,
             statistics.skew(op.edge_types, far) if siblings[1] else 1.0,
@@ -267,9 +293,18 @@ def _edge(
         ]
         reach = sums[0][0], sums[1][0]
         steps = min(sums[0][1], edges), min(sums[1][1], edges)
-    density = min(reach[0] / p.sizes[right], 1.0)
+    density = min(reach[0] * focus[1] / p.sizes[right], 1.0)
     plain = single and op.edge_var is None and op.src_type is None
-    return EdgeEstimates((left, right), density, reach, steps, edges, share, single, plain, skew, siblings)
+    return EdgeEstimates((left, right), density, reach, steps, edges, share, single, plain, skew, siblings, focus)
+
+
+def _focus(
+    vertex: int, edge_types: tuple[str, ...], ends: tuple[End, ...], p: PatternEstimates, statistics: GraphStatistics
+) -> float:
+    """Return the factor of the degree of the nodes of a vertex: the nodes of its type by those that have such edges."""
+    if not p.named[vertex]:
+        return 1.0
+    return p.sizes[vertex] / min(max(statistics.linked_nodes(edge_types, ends), p.rows[vertex], 1.0), p.sizes[vertex])
 
 
 def _way(p: PatternEstimates, number: int, vertex: int) -> Way:
@@ -283,7 +318,8 @@ def _way(p: PatternEstimates, number: int, vertex: int) -> Way:
         # The edges that do not pass their conditions are followed too.
         per_source, per_row = per_source + edge.steps[near] * cost.ROW, 0.0
     siblings = edge.siblings[near] & ~(1 << vertex)
-    return Way(number, source, near, reach, reach * edge.skew[near], siblings, per_source, per_row)
+    passing = p.share[vertex] * edge.focus[1 - near]
+    return Way(number, source, near, reach, reach * edge.skew[near], siblings, passing, per_source, per_row)
 
 
 def _paths(path: PathHop, p: PatternEstimates, statistics: GraphStatistics) -> PathEstimates:
@@ -316,7 +352,7 @@ def take_measured(p: PatternEstimates, pattern: Pattern, measured: MeasuredHop) 
             edge.reach = (measured.fan, other) if near == 0 else (other, measured.fan)
             edge.steps = (measured.fan, edge.steps[1]) if near == 0 else (edge.steps[0], measured.fan)
             edge.skew = (1.0, 1.0)
-            edge.density = min(measured.fan * edge.share / p.sizes[edge.ends[1 - near]], 1.0)
+            edge.density = min(measured.fan * edge.share * edge.focus[1 - near] / p.sizes[edge.ends[1 - near]], 1.0)
     p.ways = [[_way(p, number, vertex) for number, _ in hops] for vertex, hops in enumerate(p.at)]
 
 

@@ -17,6 +17,7 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine import tuning
 from omnigraph.engine.exec.adaptive import MeasuredHop
 from omnigraph.engine.optimizer import cost
@@ -25,8 +26,10 @@ from omnigraph.engine.optimizer.pattern_estimates import Way, estimate_pattern, 
 from omnigraph.engine.optimizer.selectivity import Selectivity
 from omnigraph.engine.statistics.graph_statistics import GraphStatistics
 
-_GREEDY_WIDTH = 3
+_WIDTH_MIN = 3
 """States that are extended at each level of a large pattern."""
+_COMPARED_MAX = 7
+"""Vertices of a pattern of which each is compared as the start; a larger one is not searched exhaustively."""
 _STARTS = 3
 """Starts that are compared if the first rows in any order are wanted."""
 _SEARCH_FIRST = 0.8
@@ -106,8 +109,9 @@ class OrderSearch:
         return heapq.nsmallest(_STARTS, range(len(self._p.sizes)), key=self._p.scan.__getitem__)
 
     def by_start(self) -> list[Order]:
-        """Return the cheapest order of each start, the cheapest first."""
-        found = [self.best(at) for at in range(len(self._p.sizes))]
+        """Return the cheapest order of each start, the cheapest first; in a large pattern, of the cheapest scans."""
+        vertices = len(self._p.sizes)
+        found = [self.best(at) for at in (range(vertices) if vertices <= _COMPARED_MAX else self.cheap_starts())]
         return sorted(found, key=lambda order: (order.cost, [step.vertex for step in order.steps]))
 
     def random(self, random: Random) -> Order:
@@ -128,7 +132,7 @@ class OrderSearch:
     def _completed(self, starts: list[tuple[int, _State]]) -> Order:
         vertices = len(self._p.sizes)
         every = (1 << vertices) - 1
-        width = tuning.current.search_width if vertices <= tuning.current.search_vertices else _GREEDY_WIDTH
+        width = max(_WIDTH_MIN, tuning.current.search_states // max(vertices, 1))
         equal_before = self._equal_before
         extended = [0] * (vertices + 1)
         done: set[int] = set()
@@ -144,6 +148,7 @@ class OrderSearch:
         heapq.heapify(queue)
         number = len(queue)
         while True:
+            checkpoint()
             _, mask, _, rest, state = heapq.heappop(queue)
             if mask == every:
                 return _order(state)
@@ -208,6 +213,8 @@ class OrderSearch:
                 edge.steps[far],
                 edge.skew[near],
                 edge.skew[far],
+                edge.focus[near],
+                edge.focus[far],
             )
             kind = (edge.density, edge.edges, edge.share, edge.single, edge.plain, edge.siblings[near] | bit)
             key = (other, p.unique[vertex], estimates, way, kind)
@@ -232,13 +239,17 @@ class OrderSearch:
 
     def _candidates(self, mask: int) -> Sequence[int]:
         """Return the vertices that may be bound next: those that a hop reaches or a key gives, else those that paths
-        lead to, else all.
+        lead to, else all. In a large pattern, those that a condition compares with bound vertices precede others.
         """
         p = self._p
         found = [vertex for vertex, own, near in self._reached_from if near & mask and not own & mask]
         if found:
             return found
         free = [vertex for vertex in range(len(p.sizes)) if not mask >> vertex & 1]
+        if len(p.sizes) > _COMPARED_MAX:
+            # The search keeps few states, and those without a condition are cheaper at first.
+            last = {needed & ~mask for needed, _, _ in p.predicates if needed & mask}
+            free = [vertex for vertex in free if 1 << vertex in last] or free
         if not p.paths:
             return free
         near = [p.paths[at].mask for at in self._searches(mask)]
@@ -257,17 +268,16 @@ class OrderSearch:
             for at, edge in enumerate(p.edges)
             if grown >> edge.ends[0] & grown >> edge.ends[1] & 1 and not mask >> edge.ends[0] & mask >> edge.ends[1] & 1
         )
-        rows, spent = state.rows, 0.0
-        found, _ = self._found_paths(number, rows, mask)
+        rows, spent = self._found_paths(number, state, mask)
         for at in checks:
-            spent += _operator(found) + found * self._check_cost(at)
-            found *= self._check_share(at)
+            spent += _operator(rows) + rows * self._check_cost(at)
             rows *= self._check_share(at)
         return self._finished(state, (-1, None, checks, rows, spent, math.inf), mask, grown, number)
 
-    def _found_paths(self, number: int, rows: float, mask: int) -> tuple[float, float]:
-        """Return the rows and the cost of a search of paths for rows with some bound vertices."""
+    def _found_paths(self, number: int, state: _State, mask: int) -> tuple[float, float]:
+        """Return the rows and the cost of a search of paths for the rows of a state with some bound vertices."""
         p = self._p
+        rows = state.rows
         path = p.paths[number]
         start, end = path.ends[0], path.ends[-1]
         forward = bool(mask >> start & 1)
@@ -277,11 +287,11 @@ class OrderSearch:
         for at in path.ends:
             if at != source:
                 found *= p.rows[at] / p.sizes[at] if not mask >> at & 1 else 1 / p.sizes[at]
-        sources = min(rows, p.sizes[source])
+        sources = self._bound_nodes(source, state)
         if not path.shortest:
             return found, cost.PATHS * _runs(rows) + sources * path.steps * cost.PATH_ROW + found * cost.ROW
         other = end if source == start else start
-        targets = min(rows, p.sizes[other]) if mask >> other & 1 else p.rows[other]
+        targets = self._bound_nodes(other, state) if mask >> other & 1 else p.rows[other]
         searched = min(sources, targets) * path.steps
         if mask >> other & 1 and rows <= tuning.current.bidirectional_pairs_max:
             searched = min(searched, rows * 2 * math.sqrt(path.steps))  # from both ends
@@ -289,6 +299,23 @@ class OrderSearch:
         if not mask >> other & 1:
             spent += p.scan[other] if p.test[other] else 0.0
         return found, spent + found * cost.ROW
+
+    def _bound_nodes(self, vertex: int, state: _State) -> float:
+        """Return an upper bound of the nodes of a bound vertex: the rows of a state can repeat them."""
+        p = self._p
+        most = p.sizes[vertex]
+        at: _State | None = state
+        while at is not None:
+            most = min(most, at.rows)
+            if at.step is not None and at.step[0] == vertex:
+                hop, before = at.step[1], at.before
+                if hop is None or before is None:
+                    return min(most, p.rows[vertex])
+                edge = p.edges[hop]
+                near = 0 if edge.ends[1] == vertex else 1
+                return min(most, self._bound_nodes(edge.ends[near], before) * edge.reach[near])
+            at = at.before
+        return most
 
     def _extended(self, state: _State, vertex: int, mask: int) -> _State:
         p = self._p
@@ -326,7 +353,7 @@ class OrderSearch:
         if len(ways) > 1:
             ways = sorted(ways, key=lambda way: (way.fan(mask), way.hop))
             checks = tuple(way.hop for way in ways[1:])
-        first, _, near, fan, biased, siblings, per_source, per_row = ways[0]
+        first, _, near, fan, biased, siblings, passing, per_source, per_row = ways[0]
         if siblings & mask:
             fan = biased
         rows = state.rows
@@ -345,7 +372,7 @@ class OrderSearch:
             spent += min(middle, p.sizes[vertex]) * test
         if p.call[vertex]:
             spent += p.call[vertex] * _runs(middle) + min(p.read[vertex], middle * cost.TAKE)
-        rows = middle * p.share[vertex]
+        rows = middle * passing
         if loops:
             checks = (*checks, *loops)
         for at in checks:
@@ -391,7 +418,8 @@ class OrderSearch:
             return _State(state.cost + spent, rows, (vertex, hop, checks, rows, spent, rows, followed, ()), state)
         paths: tuple[int, ...] = ()
         if p.paths:
-            paths, rows, spent = self._complete_paths(rows, spent, mask, grown, search)
+            step = (vertex, hop, checks, rows, spent, rows, followed, ())
+            paths, rows, spent = self._complete_paths(_State(spent, rows, step, state), mask, grown, search)
         for needed, share, per_row in p.predicates:
             if needed & ~grown == 0 and (needed & ~mask or not mask):
                 spent += rows * per_row
@@ -413,25 +441,27 @@ class OrderSearch:
         for at in checks:
             spent += _operator(rows) + rows * self._check_cost(at)
             rows *= self._check_share(at)
-        paths, rows, spent = self._complete_paths(rows, spent, 0, mask)
+        paths, rows, spent = self._complete_paths(_State(spent, rows, None, state), 0, mask)
         if not checks and not paths:
             return state
         return _State(spent, rows, (-1, None, tuple(checks), rows, spent, rows, rows, paths), state)
 
     def _complete_paths(
-        self, rows: float, spent: float, mask: int, grown: int, search: int | None = None
+        self, state: _State, mask: int, grown: int, search: int | None = None
     ) -> tuple[tuple[int, ...], float, float]:
-        """Add the searches of paths whose vertices are all bound after a move: (their numbers, rows, cost).
+        """Add to the cost of a move the searches of paths whose vertices are all bound after it: (their numbers, rows,
+        cost).
 
-        `search` is the search that binds vertices; it is the first.
+        `search` is the search that bound vertices; it is the first, and its cost is known.
         """
         p = self._p
-        found = [at for at, path in enumerate(p.paths) if path.mask & ~grown == 0 and path.mask & ~mask]
-        found.sort(key=lambda at: at != search)
+        found = [
+            at for at, path in enumerate(p.paths) if at != search and path.mask & ~grown == 0 and path.mask & ~mask
+        ]
         for at in found:
-            rows, extra = self._found_paths(at, rows, mask if at == search else grown)
-            spent += extra
-        return tuple(found), rows, spent
+            rows, extra = self._found_paths(at, state, grown)
+            state = state._replace(cost=state.cost + extra, rows=rows)
+        return (*(() if search is None else (search,)), *found), state.rows, state.cost
 
     def _check_share(self, at: int) -> float:
         return min(self._p.edges[at].density, 1.0)

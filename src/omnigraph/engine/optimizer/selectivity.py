@@ -183,6 +183,21 @@ class Selectivity:
         return min(_LIST_PARAMETER_ITEMS * column.share_equal_any(), column.known_share)
 
 
+def is_equality(condition: ir.Condition) -> bool:
+    """Return True if a condition names the values of a property."""
+    if not isinstance(condition, ir.Compare):
+        return False
+    match condition.op, condition.left, condition.right:
+        case ("=", ir.Prop(), ir.Const() | ir.ParamRef()) | (
+            "=" | "contains_item",
+            ir.Const() | ir.ParamRef(),
+            ir.Prop(),
+        ):
+            return True
+        case _:
+            return False
+
+
 def _with_parameter(column: ColumnStatistics, op: str) -> float:
     if op == "=":
         return column.share_equal_any()

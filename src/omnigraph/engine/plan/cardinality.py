@@ -66,13 +66,14 @@ class CardinalityEstimates:
         return rows
 
     def _stage(self, op: ir.Stage) -> float:
-        """Return the estimated rows of a stage; groups of nodes are not more than there are nodes."""
+        """Return the estimated rows of a stage; groups of nodes are not more than there are nodes that pass."""
         query = op.query
         rows = self._run(query.pipeline, 1.0)
         if query.is_aggregate:
             keys = [expr for expr in query.group_exprs if not isinstance(expr, ir.Aggregate)]
             if all(isinstance(key, ir.Entity) for key in keys):
-                rows = min(rows, math.prod(self._size(key.var) for key in keys if isinstance(key, ir.Entity)))
+                passing = (self._passing(key.var, query.pipeline) for key in keys if isinstance(key, ir.Entity))
+                rows = min(rows, math.prod(passing))
             else:
                 rows = rows**0.5
         rows *= self._selectivity.share(query.having)
@@ -85,6 +86,16 @@ class CardinalityEstimates:
         if all(isinstance(inner, ir.Filter) for inner in op.inner):
             return 1 - matches / max(of, 1e-9)
         return min(max(math.exp(-min(matches / max(of, 1e-9), 50.0)), 0.02), 0.98)
+
+    def _passing(self, var: str, pipeline: ir.Pipeline) -> float:
+        """Return the estimated nodes of a variable that pass the conditions of the operator that binds it."""
+        for op in pipeline:
+            match op:
+                case ir.NodeScan(var=name, filters=filters) if name == var:
+                    return self._size(var) * self._selectivity.share(filters)
+                case ir.Expand(dst_var=name, dst_filters=filters) if name == var:
+                    return self._size(var) * self._selectivity.share(filters)
+        return self._size(var)
 
     def _size(self, var: str) -> float:
         return float(max(self._statistics.nodes(self._selectivity.type_of(var)), 1))

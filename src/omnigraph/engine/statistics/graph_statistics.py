@@ -52,6 +52,7 @@ class GraphStatistics:
         self._edges: dict[tuple[str, ...], int] = {}
         self._degrees: dict[tuple[str, End], DegreeStatistics] = {}
         self._skews: dict[tuple[tuple[str, ...], tuple[End, ...]], float] = {}
+        self._linked: dict[tuple[tuple[str, ...], tuple[End, ...]], float] = {}
         self._columns: dict[tuple[str, str], ColumnStatistics | None] = {}
         self._large: dict[str, list[TableData]] = {}
 
@@ -130,6 +131,14 @@ class GraphStatistics:
         if found is None:
             found = max(self.degrees(name, end).skew for name in edge_types for end in ends)
             self._skews[edge_types, ends] = found
+        return found
+
+    def linked_nodes(self, edge_types: tuple[str, ...], ends: tuple[End, ...]) -> float:
+        """Return the nodes at some ends of edges of some types; those of several types or ends are added up."""
+        found = self._linked.get((edge_types, ends))
+        if found is None:
+            degrees = [self.degrees(name, end) for name in edge_types for end in ends]
+            found = self._linked[edge_types, ends] = sum(one.linked * one.nodes for one in degrees)
         return found
 
     def _degrees_at(self, edge_type: str, end: End) -> DegreeStatistics:

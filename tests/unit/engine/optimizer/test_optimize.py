@@ -220,6 +220,16 @@ PATHS = {
         shortest measured $w: $p -Knows{1,4}-> $q
         """,
     ),
+    "few nodes of both ends are found before the search": (
+        '$w: shortest { $p knows{1,4} $q } $p worksAt $f $f: Firm { name: "f1" } $q worksAt $g $g: Firm { name: "f2" }',
+        """
+        scan    $f: Firm where $f.name = "f1"
+        scan    $g: Firm where $g.name = "f2"
+        expand  $f <-WorksAt- $p: Person
+        expand  $g <-WorksAt- $q: Person
+        shortest measured $w: $p -Knows{1,4}-> $q
+        """,
+    ),
     "a path of several hops starts inside": (
         '$w: path { $p knows $q $q knows{1,2} $r } $q: Person { name: "p3" }',
         """
@@ -251,6 +261,13 @@ PATHS = {
 @pytest.mark.parametrize(("match", "expected"), PATHS.values(), ids=PATHS)
 def test_plan_with_paths(graph, match, expected):
     assert steps(planned(graph, match)) == dedent(expected).strip()
+
+
+def test_estimated_groups_of_a_stage_are_its_nodes_that_pass(graph):
+    stage = 'match { $f: Firm { name: "f1" } $p worksAt $f } with { $f, count($p) as $n }'
+    text = f"query q() {{ {stage} match {{ $q worksAt $f }} return {{ $q.name }} }}"
+    (line,) = [line for line in graph.explain(text).splitlines() if "stage" in line]
+    assert line.endswith("~1 row")
 
 
 @pytest.mark.parametrize("start", ["p", "q", "r"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import pytest
 
@@ -60,6 +60,53 @@ def test_the_order_is_as_cheap_as_the_best_of_all(graph, match, result):
             state, mask = search._extended(state, vertex, mask), mask | 1 << vertex
         costs.append(state.cost)
     assert search.best().cost == pytest.approx(min(costs))
+
+
+CHAIN = " ".join(f"$c{at} {'likes' if at % 3 else 'knows'} $c{at + 1}" for at in range(7))
+
+
+@pytest.mark.parametrize("conditions", ["$c3.n < 2 $c6.n < 9", "$c0.n < 20 $c4.n = 7", '$c5.key = "p3" $c2.n > 30'])
+def test_the_search_is_exhaustive_for_a_chain_of_eight_variables(graph, conditions):
+    search = _search(graph, f"{CHAIN} {conditions}", "$c0.key as k")
+    costs = []
+
+    def extend(state: _State, mask: int) -> None:
+        if mask == 0b11111111:
+            costs.append(state.cost)
+        for vertex in search._candidates(mask):
+            if mask != 0b11111111:
+                extend(search._extended(state, vertex, mask), mask | 1 << vertex)
+
+    for start in range(8):
+        extend(search._scanned(_State(0.0, 1.0, None, None), start, 0), 1 << start)
+    assert len(costs) >= 2**7
+    assert search.best().cost == pytest.approx(min(costs))
+
+
+def test_many_variables_are_bound_along_their_conditions(graph):
+    names = [f"c{at:02}" for at in range(30)]
+    match = " ".join(f"${name}: P" for name in names)
+    match += "".join(f" ${one}.n = ${other}.n + 1" for one, other in pairwise(names))
+    search = _search(graph, match, "$c00.key as k")
+    bound: list[int] = []
+    for step in search.best().steps:
+        assert not bound or step.vertex in (min(bound) - 1, max(bound) + 1)
+        bound.append(step.vertex)
+    assert sorted(bound) == list(range(30))
+    assert len(search.by_start()) == 3, "not one for each of the 30"
+
+
+def test_rows_repeat_the_nodes_of_both_ends_of_a_path(graph):
+    match = '$w: shortest { $c0 knows{1,9} $c1 } $a: P { key: "p1" } $b: P { key: "p2" } $a likes $c0 $b knows $c1'
+    search = _search(graph, match, "$c0.key as k")
+    state, mask = _State(0.0, 1.0, None, None), 0
+    for vertex in [search._pattern.number(name) for name in ("a", "b", "c0", "c1")]:
+        state, mask = (
+            search._scanned(state, vertex, 0) if not mask else search._extended(state, vertex, mask),
+            mask | 1 << vertex,
+        )
+    nodes = [search._bound_nodes(search._pattern.number(name), state) for name in ("a", "b", "c0", "c1")]
+    assert nodes == pytest.approx([1, 1, 1, 3])
 
 
 def test_equal_leaves_are_bound_in_their_order(graph, monkeypatch):
