@@ -12,10 +12,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from omnigraph.engine import tuning
+from omnigraph.engine import kernels, tuning
 from omnigraph.engine.cache.table_cache import Mask, Numbers, unmapped_bytes
 from omnigraph.engine.exec.cancellation import checkpoint
-from omnigraph.engine.exec.native_calls import gather, interruptible, slices
+from omnigraph.engine.exec.native_calls import batches, gather, interruptible, slices
 from omnigraph.engine.kernels.addresses import INT32, INT64, address_of
 from omnigraph.fast_dataclass import dataclass
 
@@ -150,10 +150,18 @@ class Csr:
             return np.zeros(len(sources), bool)
         if len(sources) == 1 or (sources == sources[0]).all():
             return contains(self._row(sources[0]), targets.astype(np.int32))
-        entries = self.positions_of(sources, targets)
-        inside = np.minimum(entries, len(self.targets) - 1)
-        found: Mask = (entries < self.offsets[sources + 1]) & (self.targets[inside] == targets)
-        return found
+        loops = kernels.find("bfs_kernels", len(sources) * tuning.current.connected_fallback_s)
+        if loops is not None:
+            tested = np.empty(len(sources), bool)
+            for some in batches(len(sources), tuning.current.batch_values):
+                pairs = np.ascontiguousarray(sources[some], np.int64), np.ascontiguousarray(targets[some], np.int64)
+                loops.connected(self.addresses, self.count, *pairs, tested[some])
+            return tested
+        with kernels.timed_fallback():
+            entries = self.positions_of(sources, targets)
+            inside = np.minimum(entries, len(self.targets) - 1)
+            found: Mask = (entries < self.offsets[sources + 1]) & (self.targets[inside] == targets)
+            return found
 
     def positions_of(self, sources: Numbers, targets: Numbers | I32) -> Numbers:
         """Return the position of each pair in `targets`, or where it would be inserted, by one binary search."""

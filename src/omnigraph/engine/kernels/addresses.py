@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
+BOOL, INT32, INT64 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.int64)
 
 
 def address_of(array: Any, dtype: Any, *, written: bool = False) -> int:

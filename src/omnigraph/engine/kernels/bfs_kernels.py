@@ -1,4 +1,6 @@
-"""Traversal steps and row intersections; numpy fallbacks: `adjacency.bfs`, `exec.cycle_count`."""
+"""Traversal steps, tests of pairs and row intersections; numpy fallbacks: `adjacency.bfs`, `adjacency.csr`,
+`exec.cycle_count`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.engine.kernels.addresses import INT64, address_of
+from omnigraph.engine.kernels.addresses import BOOL, INT64, address_of
 from omnigraph.engine.kernels.native_library import Loop, NativeLibrary
 
 
@@ -55,9 +57,29 @@ def _step(
     return count
 
 
+def _connected(offsets: Any, targets: Any, nodes: int, sources: Any, ends: Any, count: int, found: Any) -> int:
+    for at in range(count):
+        source = sources[at]
+        if source < 0 or source >= nodes:
+            return at
+        end = ends[at]
+        low = offsets[source]
+        stop = offsets[source + 1]
+        high = stop
+        while low < high:
+            middle = (low + high) >> 1
+            if targets[middle] < end:
+                low = middle + 1
+            else:
+                high = middle
+        found[at] = low < stop and targets[low] == end
+    return count
+
+
 _CSR = ("int64*", "int32*")
 LOOPS = {
     "common_counts": Loop(_common_counts, (*_CSR, *_CSR, "int64*", "int64*", "int64", "uint8&", "int64&")),
+    "connected": Loop(_connected, (*_CSR, "int64", "int64*", "int64*", "int64", "uint8&")),
     "step": Loop(_step, (*_CSR, "int64*", "int64", "int64*", "int64", "int32&", "int64", "int64&")),
 }
 
@@ -67,6 +89,7 @@ class Kernels:
 
     def __init__(self, library: NativeLibrary) -> None:
         self._common_counts = library.function("common_counts", LOOPS["common_counts"])
+        self._connected = library.pointer("connected", LOOPS["connected"])
         self._step = library.pointer("step", LOOPS["step"])
 
     def common_counts(
@@ -87,6 +110,13 @@ class Kernels:
         walked, closed = (walked_offsets, walked_targets), (closed_offsets, closed_targets)
         self._common_counts(*walked, *closed, walkers, closers, rows, marks, counts)
         return counts
+
+    def connected(self, csr: tuple[int, int], nodes: int, sources: Any, ends: Any, found: Any) -> None:
+        """Write for each pair whether an edge connects it; `csr` has the addresses of the offsets and targets."""
+        pairs = address_of(sources, INT64), address_of(ends, INT64)
+        tested = self._connected(*csr, nodes, *pairs, len(sources), address_of(found, BOOL, written=True))
+        if tested < len(sources):
+            raise IndexError(f"node {sources[tested]} is out of range: there are {nodes:,}")
 
     def step(self, csr: tuple[int, int], frontier: Any, moved: int, stamp: int, mark: int, found: int) -> int:
         """Write the neighbours of a frontier without this mark to `found`, each once, and mark them; return their

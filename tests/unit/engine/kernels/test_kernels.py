@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.engine import kernels, tuning
+from omnigraph.engine.adjacency.csr import build
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.segments import SegmentView
 from omnigraph.engine.exec.binding_table import Binding
@@ -68,6 +69,33 @@ def test_codes_exclude_most_vectors(kernel_loader):
     assert len(made.candidates(query, None, 10)) < 100
     kernels.load()
     assert len(made.candidates(query, None, 10)) < 100
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_connected_pairs(kernel_loader, tune, seed):
+    tune(batch_values=700)
+    random = np.random.default_rng(seed)
+    nodes, others, edges = 200, 300, 2_000 * seed
+    csr = build(random.integers(0, nodes, edges), random.integers(0, others, edges) ** 2 // others, nodes)
+    sources, targets = random.integers(0, nodes, 3_000), random.integers(-1, others + 1, 3_000)
+    expected = csr.connected(sources, targets)
+    near, far = csr.all_pairs()
+    pairs = set(zip(near.tolist(), far.tolist(), strict=True))
+    assert expected.tolist() == [pair in pairs for pair in zip(sources.tolist(), targets.tolist(), strict=True)]
+    assert kernels.load()
+    for step in (1, 2):
+        # Every second number is not contiguous; 32 bits are converted.
+        found = csr.connected(sources[::step], targets[::step].astype(np.int32))
+        assert found.dtype == bool
+        assert found.tolist() == expected[::step].tolist()
+
+
+@pytest.mark.parametrize("node", [-1, 7])
+def test_pairs_of_nodes_out_of_range_are_refused(kernel_loader, node):
+    csr = build(np.array([0, 1]), np.array([1, 2]), 7)
+    assert kernels.load()
+    with pytest.raises(IndexError, match=f"node {node} is out of range: there are 7"):
+        csr.connected(np.array([0, node]), np.array([1, 2]))
 
 
 @pytest.mark.parametrize("seed", range(5))
