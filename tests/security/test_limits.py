@@ -20,9 +20,11 @@ from support.server import WAIT_S, Reply, ServerUnderTest, serving
 
 NAMES = "query names() { match { $p: Person } return { $p.name } }"
 PAIRS = "query pairs() { match { $a: Person $b: Person $a.age < $b.age } return { count($a) as n } }"
-SLOW = """query slow() {
-    match { $a: Person $b: Person $c: Person $a.age < $b.age $b.age < $c.age } return { count($a) as n }
-}"""
+SLOW = f"""query slow() {{
+    match {{ $p0: Person {" ".join(f"$p{at}: Person $p{at}.age = $p{at - 1}.age + 1" for at in range(1, 40))} }}
+    return {{ count($p0) as n }}
+}}"""
+"""Each step compares all pairs of people: it takes far longer than requests wait in a queue."""
 ADD = "query add($name: String) { insert Person { name: $name } }"
 LINES = b"".join(json.dumps({"type": "Person", "data": {"name": f"q{n}"}}).encode() + b"\n" for n in range(200))
 NDJSON = {"Content-Type": "application/x-ndjson"}
