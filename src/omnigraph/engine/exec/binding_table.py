@@ -86,6 +86,17 @@ class Binding:
         column = self.data.column_for(name, self.count)
         return self._read(name) if column is None else select_rows(column, self.numbers)
 
+    def known(self, name: str) -> Mask:
+        """Return a mask of the rows in which a property is not null; values in memory are not copied."""
+        column = self.data.column(name) if self.whole else self.data.column_for(name, self.count)
+        if column is None:
+            column = self._read(name)
+            return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+        if not column.null_count:
+            return np.ones(self.count, bool)
+        valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+        return valid if self.whole else gather(valid, self.numbers)
+
     def expect(self, names: Sequence[str]) -> None:
         """Name the properties that are needed: those that are read for these rows alone are read together."""
         self._expected = names

@@ -267,7 +267,9 @@ class Evaluator:
             left = left[~true]
         positions.append(left)
         branches.append(self._branch(otherwise, bindings, left, wanted))
-        return concatenate(branches).take(pa.array(np.argsort(np.concatenate(positions))))
+        place = np.empty(bindings.count, np.int64)
+        place[np.concatenate(positions)] = np.arange(bindings.count)
+        return concatenate(branches).take(pa.array(place))
 
     def _branch(self, value: ir.Expr, bindings: BindingTable, rows: Numbers, wanted: pa.DataType) -> pa.Array:
         if not len(rows) or (isinstance(value, ir.Const) and value.value is None):

@@ -23,8 +23,9 @@ from omnigraph.query.scalars import SCALARS, Columns
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.types import INTEGER_RANGES, PropertyType
 
-_SAFE = 2**31
-"""Operations on two integers below this magnitude have a result within 64 bits."""
+_I64_MAX = 2**63 - 1
+_CERTAIN = 2.0**62
+"""An operation on integers of 64 bits whose result in floats is below this magnitude has a result of 64 bits."""
 
 _FLOATS: Mapping[str, Callable[[Any, Any], Any]] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 _INTEGERS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -65,26 +66,32 @@ def _float_result(op: str, left: pa.Array, right: pa.Array) -> tuple[np.ndarray[
 def _integer_result(
     op: str, left: pa.Array, right: pa.Array, known: Mask, type_: PropertyType
 ) -> tuple[np.ndarray[Any, Any], Mask]:
-    """Compute integers with numpy if all are small, else exactly with Python integers."""
+    """Compute integers with numpy, and those whose result may need more than 64 bits with Python integers."""
     a, b = (_filled(side, side.type) for side in (left, right))
     sound = np.asarray(b != 0) if op == "%" else np.ones(len(a), bool)
-    if all(_is_small(side) for side in (a, b)) and type_.scalar == "I64":
-        a, b = a.astype(np.int64), np.where(sound, b.astype(np.int64), 1)
-        return np.fmod(a, b) if op == "%" else _INTEGERS[op](a, b), sound
     low, high = INTEGER_RANGES[type_.scalar]
-    values = np.zeros(len(a), np.uint64 if type_.scalar == "U64" else np.int64)
-    compute = _INTEGERS[op]
-    for row in np.flatnonzero(known & sound):
-        value = compute(int(a[row]), int(b[row]))
-        if low <= value <= high:
+    x, y = a.astype(np.int64), np.where(sound, b.astype(np.int64), 1)
+    fits = _fits(a) & _fits(b)
+    if op == "%":
+        found = np.fmod(x, y)
+    else:
+        found = _INTEGERS[op](x, y)
+        # Floats show that the result has 64 bits: their error is far below the distance to 2⁶³.
+        fits &= np.abs(_FLOATS[op](x.astype(np.float64), y.astype(np.float64))) < _CERTAIN
+    exact = known & sound & ~fits
+    sound &= ~fits | ((found >= low) & (found <= min(high, _I64_MAX)))
+    values = np.where(fits & sound, found, 0).astype(np.uint64 if type_.scalar == "U64" else np.int64)
+    for row in np.flatnonzero(exact):
+        value = _INTEGERS[op](int(a[row]), int(b[row]))
+        sound[row] = low <= value <= high
+        if sound[row]:
             values[row] = value
-        else:
-            sound[row] = False
     return values, sound
 
 
-def _is_small(values: np.ndarray[Any, Any]) -> bool:
-    return not len(values) or (int(values.min()) > -_SAFE and int(values.max()) < _SAFE)
+def _fits(values: np.ndarray[Any, Any]) -> Mask:
+    """Return which integers are within 64 bits with a sign."""
+    return np.asarray(values <= _I64_MAX) if values.dtype == np.uint64 else np.ones(len(values), bool)
 
 
 def _filled(values: pa.Array, type_: pa.DataType) -> np.ndarray[Any, Any]:

@@ -72,8 +72,9 @@ def where_known(evaluator: Evaluator, expr: ir.Expr, bindings: BindingTable) -> 
     if isinstance(expr, ir.Const | ir.ParamRef):
         return np.full(bindings.count, evaluator.constant(expr) is not None)
     if isinstance(expr, ir.Entity):
-        bound = bindings.bound[expr.var]
-        return _mask(bound.data.take("id", bound.numbers).is_valid())
+        return bindings.bound[expr.var].known("id")
+    if isinstance(expr, ir.Prop):
+        return bindings.bound[expr.var].known(expr.name)
     return _mask(evaluator.value(expr, bindings).is_valid())
 
 
