@@ -264,6 +264,8 @@ class Tuning:
     """From this many postings on, the best rows are found without scoring all rows."""
     pruned_rows_share: float = 1 / 8
     """Rows are pruned while at most this share of them has a score."""
+    pruned_first_share: float = 1 / 64
+    """The rows of the rarest term are completed first if they are at most this share of all rows."""
     postings_dense_share: float = 1 / 32
     """Scores are added up in an array of all rows if the terms have at least this share of postings per row."""
     long_texts_disk_rows_min: int = 64

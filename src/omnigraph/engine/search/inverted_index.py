@@ -359,6 +359,12 @@ class TextIndex:
         """
         ordered = sorted(terms, key=lambda term: term.size)
         slack = _SLACK * sum(term.weight for term in terms)
+        reached = 0.0
+        if ordered[0].size <= self.row_count * tuning.current.pruned_first_share:
+            rows, found = self._completed(loops, *self._rows_of(ordered[0]), ordered[1:], wanted, slack)
+            reached = _least_of_best(found, wanted) - slack
+            if reached > sum(term.weight for term in ordered[1:]):
+                return rows[found >= reached]
         few = int(self.row_count * tuning.current.pruned_rows_share)
         scores = np.zeros(self.row_count)
         touched = np.empty(few, np.int64)
@@ -371,20 +377,40 @@ class TextIndex:
             for part, place in term.places:
                 size = self._add(loops, part, place, term.weight, scores, touched, size)
             rows = touched[:size]
-            least = _least_of_best(scores[rows], wanted) - slack
+            least = max(_least_of_best(scores[rows], wanted) - slack, reached)
             rest = sum(other.weight for other in ordered)
             if least > rest:
                 rows = rows[scores[rows] + rest >= least]
                 if len(rows) * BLOCK <= sum(other.size for other in ordered):
                     break
         rows = np.sort(rows)
-        found = scores[rows]
-        while ordered:
-            self._add_to(loops, rows, found, ordered.pop(0))
-            least = _least_of_best(found, wanted) - slack
-            left = found + sum(other.weight for other in ordered) >= least
-            rows, found = rows[left], found[left]
-        return rows
+        return self._completed(loops, rows, scores[rows], ordered, wanted, slack)[0]
+
+    def _completed(
+        self, loops: Any, rows: Numbers, scores: Scores, terms: list[_Term], wanted: int, slack: float
+    ) -> tuple[Numbers, Scores]:
+        """Add the scores of further terms to those of some rows, which are ascending; return the rows that can be among
+        the best of them, with their scores.
+        """
+        for at, term in enumerate(terms):
+            checkpoint()
+            self._add_to(loops, rows, scores, term)
+            least = _least_of_best(scores, wanted) - slack
+            left = scores + sum(other.weight for other in terms[at + 1 :]) >= least
+            rows, scores = rows[left], scores[left]
+        return rows, scores
+
+    def _rows_of(self, term: _Term) -> tuple[Numbers, Scores]:
+        """Return the current rows of a term, ascending, and its part of their scores."""
+        lists = [self._current(part, place) for part, place in term.places]
+        rows = np.concatenate([rows for rows, _, _ in lists])
+        scores = np.concatenate(
+            [term.weight * counts / (counts + self._norms[lengths]) for _, counts, lengths in lists]
+        )
+        if len(rows) > 1 and (rows[1:] < rows[:-1]).any():
+            order = np.argsort(rows)
+            rows, scores = rows[order], scores[order]
+        return rows, scores
 
     def _add_to(self, loops: Any, rows: Numbers, scores: Scores, term: _Term) -> None:
         """Add the scores of a term to those of some rows, which are ascending."""
@@ -423,18 +449,20 @@ class TextIndex:
     def _term_scores(self, word: str, places: _Places) -> list[tuple[Numbers, Scores]]:
         """Return the current rows of a term, segment by segment, and what it adds to their scores."""
         with kernels.timed_fallback():
-            lists: list[tuple[Numbers, TermCounts, Lengths]] = []
-            for part, place in places:
-                rows, counts = part.index.postings(place)
-                lengths = part.index.lengths[rows]
-                now = rows.astype(np.int64) + part.first
-                if part.row_map is not None:
-                    now = part.row_map[rows].astype(np.int64)
-                    left = now >= 0
-                    now, counts, lengths = now[left], counts[left], lengths[left]
-                lists.append((now, counts, lengths))
+            lists = [self._current(part, place) for part, place in places]
             weight = self._weight(word, sum(len(now) for now, _, _ in lists))
             return [(now, weight * counts / (counts + self._norms[lengths])) for now, counts, lengths in lists]
+
+    @staticmethod
+    def _current(part: _Part, place: tuple[int, int]) -> tuple[Numbers, TermCounts, Lengths]:
+        """Return the current rows of a posting list, the occurrences of the term in them, and their lengths."""
+        rows, counts = part.index.postings(place)
+        lengths = part.index.lengths[rows]
+        if part.row_map is None:
+            return rows.astype(np.int64) + part.first, counts, lengths
+        now = part.row_map[rows].astype(np.int64)
+        left = now >= 0
+        return now[left], counts[left], lengths[left]
 
 
 def _least_of_best(scores: Scores, wanted: int) -> float:

@@ -169,11 +169,12 @@ def test_scores_of_segments_with_deleted_rows_have_the_bits_of_the_definition(ke
                 assert list(zip(rows.tolist(), values.tolist(), strict=True)) == best
 
 
+@pytest.mark.parametrize("first_share", [0, 1 / 8, 2])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_best_rows_are_those_of_all_scores(kernel_loader, tune, monkeypatch, seed):
+def test_the_best_rows_are_those_of_all_scores(kernel_loader, tune, monkeypatch, seed, first_share):
     """With and without the rows that pruning leaves out, over segments whose rows moved or were deleted."""
     assert kernels.load()
-    tune(pruned_postings_min=0, pruned_rows_share=2)
+    tune(pruned_postings_min=0, pruned_rows_share=2, pruned_first_share=first_share)
     random = np.random.default_rng(seed)
     words = np.array([f"w{at}" for at in range(400)])
     share = 1 / np.arange(1, 401) ** 1.2
@@ -194,15 +195,33 @@ def test_the_best_rows_are_those_of_all_scores(kernel_loader, tune, monkeypatch,
         pruned.append(len(rows))
         add_to(self, loops, rows, *more)
 
+    searches: list[int] = []
+    search, add = TextIndex._pruned, TextIndex._add
+
+    def starting(self: TextIndex, *given: Any) -> Any:
+        searches.append(0)
+        return search(self, *given)
+
+    def adding(self: TextIndex, *given: Any) -> int:
+        searches[-1:] = [searches[-1] + 1] if searches else []
+        return add(self, *given)
+
     monkeypatch.setattr(TextIndex, "_add_to", counting)
+    monkeypatch.setattr(TextIndex, "_pruned", starting)
+    monkeypatch.setattr(TextIndex, "_add", adding)
     for at in range(60):
         chosen = words[random.integers(0, (5, 40, 400)[at % 3], random.integers(1, 5))].tolist()
         for wanted in (1, 10, 300):
-            expected = index.scored(chosen).best(wanted)
             rows, scores = index.best(chosen, wanted)
+            added = searches[-1:]
+            expected = index.scored(chosen).best(wanted)
+            searches[-1:] = added
             assert rows.tolist() == expected[0].tolist()
             assert scores.tolist() == expected[1].tolist()
     assert min(pruned) < 50
+    # Without an array of all rows if the rows of the rarest term suffice.
+    assert (0 in searches) == (first_share > 0)
+    assert any(searches)
 
 
 def test_long_texts_have_long_lengths():
