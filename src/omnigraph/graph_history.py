@@ -14,6 +14,7 @@ from omnigraph.engine.exec.cancellation import OperationWatch
 from omnigraph.errors import CommitNotFound, Conflict, Damaged, InputError, PageCursorRejected, PageGone
 from omnigraph.graph_tables import row_id, table_key_of
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
+from omnigraph.operations.authorization.authorized_points import find_readable
 from omnigraph.operations.authorization.visible_changes import VisibleDiff, VisibleRow, sight_of
 from omnigraph.operations.commit_selection import CommitSelection
 from omnigraph.operations.exploration.branch_status import EVERY_BRANCH, BranchStatus
@@ -367,7 +368,7 @@ class GraphHistory:
         elif cursor is not None:
             found = feed.resume(cursor, limits)
         else:
-            found = feed.start(start, limits)
+            found = feed.start(start, limits, partial(find_readable, self._repository, self._context.access))
         for name in dict.fromkeys(block.commit.branch for block in found.blocks):
             self._context.check_unnamed(name, "a commit of the feed")
         if self._sight is None:

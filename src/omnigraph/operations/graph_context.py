@@ -323,8 +323,7 @@ class GraphContext:
             if access.has_row_rules:
                 self.check_new_branch(name, self.repository.snapshot(base))
             return None
-        judge = partial(access.check, "branch_create", target=name)
-        start = authorized_snapshot(self.repository, access, judge, base, at)
+        start = authorized_snapshot(self.repository, access, base, at, "branch_create", name)
         self.check_new_branch(name, start)
         return start
 
@@ -332,7 +331,7 @@ class GraphContext:
         """Return the graph at a branch's head or at a point, or raise `Denied` if the caller may not use it so."""
         if self.access is None:
             return self.repository.read_snapshot(branch, at)
-        return authorized_snapshot(self.repository, self.access, partial(self.access.check, action), branch, at)
+        return authorized_snapshot(self.repository, self.access, branch, at, action)
 
 
 def _limited_commit(commit: Commit, tables: frozenset[str]) -> Commit:

@@ -1,14 +1,16 @@
 """Points of history that a caller may use.
 
-A decision concerns the branch on which the resolved commit was made, not the parameter that names the commit: a tag,
-an id, a version or a cursor of one branch can denote a commit of another. A branch is judged by its name before it is
-looked up, so a denial does not show whether the branch exists. An error names no branch to a caller without the right
-to list branches, except those of its request.
+A decision concerns the branch on which the resolved commit was made, not the parameter that names the commit: a tag, an
+id, a version or a cursor of one branch can denote a commit of another. A prefix of several ids denotes those that the
+caller may use; the others do not make it ambiguous. A branch is judged by its name before it is looked up, so a denial
+does not show whether the branch exists. An error names no branch to a caller without the right to list branches, except
+those of its request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from omnigraph.errors import Denied, InputError, NotFound, OmniGraphError
@@ -27,13 +29,19 @@ Judge = Callable[[str], object]
 _OTHER_BRANCH = "the action is not allowed on the branch on which the commit was made"
 
 
-def authorized_snapshot(repository: Repository, access: Access, judge: Judge, branch: str, at: At) -> Snapshot:
-    """Return the snapshot of a point, or raise `Denied`. A text in `at` names its own branch, so `branch` is unused."""
+def authorized_snapshot(
+    repository: Repository, access: Access, branch: str, at: At, action: str, target: str | None = None
+) -> Snapshot:
+    """Return the snapshot of a point, or raise `Denied` if the caller may not perform an action there.
+
+    A text in `at` names its own branch, so `branch` is unused. `target` is the target branch of the action.
+    """
+    judge = partial(access.check, action, target=target)
     if isinstance(at, str) and at.startswith("manifest:"):
         branch, at = read_snapshot_id(at)
     try:
         if isinstance(at, str):
-            return _named_point(repository, access, judge, at)
+            return _named_point(repository, access, at, action, target)
         judge(branch)
         snapshot = repository.read_snapshot(branch.strip(), at)
     except (NotFound, InputError) as error:
@@ -45,22 +53,45 @@ def authorized_snapshot(repository: Repository, access: Access, judge: Judge, br
     return snapshot
 
 
-def _named_point(repository: Repository, access: Access, judge: Judge, name: str) -> Snapshot:
+def _named_point(repository: Repository, access: Access, name: str, action: str, target: str | None) -> Snapshot:
     """Return the point with a name; a name that denotes nothing is judged like a branch that does not exist."""
     try:
-        found = repository.find_point(name)
+        found = _find_point(repository, access, name, action, target)
     except InputError:
-        # The name is the prefix of several ids. Only a caller who may list commits learns that there are some.
+        # The name is the prefix of several ids. Only a caller who may list branches learns that there are some.
         if access.decide("read").allowed:
             raise
         found = None
     judged = (name,) if found is None else dict.fromkeys((found.branch, found.made_on))
     for branch in judged:
-        judge_silently(access, judge, branch, f"the point '{name}'")
+        judge_silently(access, partial(access.check, action, target=target), branch, f"the point '{name}'")
     if found is None:
         raise no_point(name, repository.state())
     _refuse_internal(repository, found, name)
     return found
+
+
+def find_readable(repository: Repository, access: Access | None, name: str) -> Snapshot | None:
+    """Return the point with a name; None if there is none, if the caller may not read it, or if it is ambiguous."""
+    try:
+        found = repository.find_point(name) if access is None else _find_point(repository, access, name, "read", None)
+    except InputError:
+        return None
+    if found is None or access is None:
+        return found
+    return found if all(_permits(access, "read", None, branch) for branch in (found.branch, found.made_on)) else None
+
+
+def _find_point(repository: Repository, access: Access, name: str, action: str, target: str | None) -> Snapshot | None:
+    """Return the point with a name. A prefix of several ids is that of commits which the caller may use."""
+    try:
+        return repository.find_point(name)
+    except InputError:
+        return repository.find_point(name, permits=partial(_permits, access, action, target))
+
+
+def _permits(access: Access, action: str, target: str | None, branch: str) -> bool:
+    return not is_internal(branch) and access.decide(action, branch, target).allowed
 
 
 def _refuse_internal(repository: Repository, snapshot: Snapshot, name: str) -> None:

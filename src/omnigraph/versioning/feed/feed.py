@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,10 +26,12 @@ from omnigraph.versioning.feed.commit_changes import (
 )
 from omnigraph.versioning.feed.cursors import is_id, read_token, short_id, write_token
 from omnigraph.versioning.model.manifest_objects import Commit, Head
+from omnigraph.versioning.model.points import commit_with_prefix
 from omnigraph.versioning.model.snapshot import Snapshot, on_branch
 from omnigraph.versioning.write.repository import Repository
 
 MIB = 1024 * 1024
+FindPoint = Callable[[str], Snapshot | None]
 _NOWHERE: list[Any] = []
 
 
@@ -133,8 +135,11 @@ class Feed:
 
     # -- polls -----------------------------------------------------------------------------------
 
-    def start(self, start: str, limits: PageLimits) -> ChangePage:
-        """Run the first poll: from `now`, from the `beginning`, or `after:<commit>`."""
+    def start(self, start: str, limits: PageLimits, find_point: FindPoint) -> ChangePage:
+        """Run the first poll: from `now`, from the `beginning`, or `after:<commit>`.
+
+        `find_point` returns the point that a name, such as a tag, denotes for the caller.
+        """
         if start == "now":
             return ChangePage((), self._head.commit_id, self.cursor_at(self._head.commit_id), None, True)
         check_start(start)
@@ -142,8 +147,7 @@ class Feed:
         if start == "beginning":
             return self._page(line, limits, None)
         name = start.removeprefix("after:")
-        found = self._repository.find_point(name)
-        return self._page(self._after_commit(line, found.commit_id if found is not None else name, name), limits, None)
+        return self._page(self._after_commit(line, _id_in(line, name, find_point), name), limits, None)
 
     def resume(self, cursor: str, limits: PageLimits) -> ChangePage:
         """Run the next poll from a cursor."""
@@ -224,6 +228,18 @@ class Feed:
         changes = _after(read_changes(images, self._columns, self._wanted, _table(position)), position)
         taken, rest = room.take(changes)
         return CommitBlock(commit, taken, images.schema_changed), rest
+
+
+def _id_in(line: list[Commit], name: str, find_point: FindPoint) -> str:
+    """Return the id of the commit of a line that a name denotes; the name itself if there is none.
+
+    A prefix is that of an id of the line: a reader of the branch may list these ids, and perhaps no others.
+    """
+    ids = [commit.id for commit in line]
+    if name in ids:
+        return name
+    found = find_point(name)
+    return found.commit_id if found is not None and found.commit_id in ids else commit_with_prefix(name, ids) or name
 
 
 def check_start(start: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from omnigraph.errors import CommitNotFound, Hint, InputError
 from omnigraph.suggestions import did_you_mean, listing
@@ -14,11 +14,15 @@ PREFIX_MIN = 8
 _FORMS = f"a point is a branch, a tag, a commit id or its first {PREFIX_MIN} or more characters, a version or a time"
 
 
-def commit_with_prefix(prefix: str, commit_ids: Iterable[str]) -> str | None:
-    """Return the only commit id that begins with the prefix; None if there is none or the prefix is too short."""
+def commit_with_prefix(
+    prefix: str, commit_ids: Iterable[str], permits: Callable[[str], bool] | None = None
+) -> str | None:
+    """Return the only permitted commit id that begins with the prefix; None if there is none or it is too short."""
     if len(prefix) < PREFIX_MIN:
         return None
     found = [commit_id for commit_id in commit_ids if commit_id.startswith(prefix.upper())]
+    if permits is not None:
+        found = [commit_id for commit_id in found if permits(commit_id)]
     if len(found) > 1:
         raise InputError(
             f"'{prefix}' is the prefix of {len(found)} commit ids", hint=f"give more characters: {listing(found)}"

@@ -545,15 +545,21 @@ class Repository:
                 return self.at_head(known, branch)
         return self.snapshot(branch, at)
 
-    def find_point(self, name: str, state: State | None = None) -> Snapshot | None:
-        """Return the graph at the commit that a name denotes: a commit id, a tag, a branch or a unique id prefix."""
+    def find_point(
+        self, name: str, state: State | None = None, permits: Callable[[str], bool] | None = None
+    ) -> Snapshot | None:
+        """Return the graph at the commit that a name denotes: a commit id, a tag, a branch or a unique id prefix.
+
+        A prefix denotes no commit of a branch that `permits` refuses.
+        """
         state = state or self.state()
         tag = state.find_tag(name)
         found = self.find_commit(tag.commit_id if tag is not None else name, state)
         if found is None:
             if state.find_head(name) is not None:
                 return self.at_head(state, name)
-            commit_id = commit_with_prefix(name, self.all_commits(state))
+            known = self.all_commits(state)
+            commit_id = commit_with_prefix(name, known, lambda each: permits is None or permits(known[each].branch))
             found = self.find_commit(commit_id, state) if commit_id is not None else None
         return self._snapshot_of(state, found[0].branch, *found) if found is not None else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,11 +10,20 @@ from typing import Any
 
 import pytest
 
-from omnigraph.errors import BranchNotFound, CommitNotFound, Denied, InputError, PageCursorRejected
+from omnigraph.errors import (
+    BranchNotFound,
+    ChangeCursorRejected,
+    CommitNotFound,
+    Denied,
+    InputError,
+    OmniGraphError,
+    PageCursorRejected,
+)
 from omnigraph.graph import Graph
 from omnigraph.operations.authorization.access import Access, Only
 from omnigraph.operations.paging import _Cursor
 from omnigraph.policy import Policy, parse_rules
+from omnigraph.policy.load import parse_policy_text
 from omnigraph.versioning.model.points import PREFIX_MIN
 from support.writes import SHELVES, new_graph, shelf
 
@@ -70,11 +80,12 @@ class Story:
 
 
 def shared_prefix(graph: Graph) -> str:
-    """The prefix of several commit ids. An id begins with its time, so commits in quick succession share one."""
+    """The prefix of several ids of one branch. An id begins with its time, so commits in quick succession share one."""
     graph.branch_create("many")
     for number in range(100):
         graph.load([shelf("m", cap=number)], mode="merge", branch="many")
-        found, count = Counter(commit.id[:PREFIX_MIN] for commit in graph.commits("many")).most_common(1)[0]
+        made = (commit.id[:PREFIX_MIN] for commit in graph.commits("many") if commit.branch == "many")
+        found, count = Counter(made).most_common(1)[0]
         if count > 1:
             return found
     raise AssertionError("no two commits share a prefix")
@@ -190,6 +201,77 @@ def test_a_denied_commit_does_not_differ_from_an_unknown_one(story):
         story.as_("ola").commit_changes(prefix)
     assert story.as_("dan").commit_changes(story.draft).commit.id == story.draft
     assert story.as_("pia").commit_changes(story.main).commit.id == story.main
+
+
+def named_ids(error: OmniGraphError) -> set[str]:
+    return set(re.findall(r"01[0-9A-Z]{24}", f"{error.message} {error.hint}"))
+
+
+def test_a_prefix_denotes_only_commits_that_the_caller_may_use(tmp_path):
+    """Ids of commits of other branches do not make a prefix ambiguous and are in no error."""
+    raw = new_graph(tmp_path, SHELVES, shelf("a"))
+    raw.branch_create("private")
+    raw.branch_create("proposed")
+    raw.load([shelf("p")], mode="merge", branch="proposed")
+    raw.propose("proposed", title="A trial has a commit, too")
+    for attempt in range(100):
+        single = f"single{attempt}"
+        raw.branch_create(single)
+        names = ("main", "private", "main", "private", single)
+        made = [raw.load([shelf("x", cap=n)], mode="merge", branch=name).commit_id for n, name in enumerate(names)]
+        prefix = made[-1][:PREFIX_MIN]
+        # Ids begin with their time, so commits in quick succession share a prefix.
+        if all(id_.startswith(prefix) for id_ in made):
+            break
+    else:
+        raise AssertionError("no five commits share a prefix")
+    mine = {commit.id for commit in raw.commits() if commit.id.startswith(prefix)}
+    readable = {commit.id for commit in raw.commits("*") if commit.id.startswith(prefix)}
+    readable -= {commit.id for commit in raw.commits("private") if commit.branch == "private"}
+    unknown = "01M7GTMNTYSFMWAXAP0WCRX2Y4"
+    rules = f"""version: 2
+groups: {{ staff: [sam], guests: [una] }}
+rules:
+  - {{ id: all, allow: {{ actors: {{ group: staff }}, actions: [read] }} }}
+  - {{ id: private, deny: {{ actors: {{ group: staff }}, actions: [read], branches: [private] }} }}
+  - {{ id: one, allow: {{ actors: {{ group: guests }}, actions: [read], branches: [{single}] }} }}
+"""
+    sam, una = (raw.with_access(Access(Policy(parse_policy_text(rules)), actor)) for actor in ("sam", "una"))
+    assert una.commit_changes(prefix).commit.id == made[-1]
+    pia = raw.with_access(Access(Policy(parse_rules(POLICY)), "pia"))
+    for call in (lambda graph, point: graph.query(ALL, at=point), lambda graph, point: graph.commit_changes(point)):
+        with pytest.raises(InputError, match=f"is the prefix of {len(readable)} commit ids") as caught:
+            call(sam, prefix)
+        assert named_ids(caught.value) <= readable
+    for graph in (sam, pia):
+        with pytest.raises(InputError, match=f"is the prefix of {len(mine)} commit ids") as caught:
+            graph.changes(start=f"after:{prefix}")
+        assert named_ids(caught.value) <= mine
+    head, hidden = raw.snapshot().commit_id, raw.snapshot("private").commit_id
+    assert pia.changes(start=f"after:{head[:25]}").caught_up
+    for graph in (sam, pia):
+        for name in (hidden, hidden[:25], "private", unknown):
+            with pytest.raises(ChangeCursorRejected) as rejected:
+                graph.changes(start=f"after:{name}")
+            assert rejected.value.message.replace(name, "ID") == (
+                "change cursor rejected: commit ID is not on the first-parent line of branch 'main'"
+            )
+    with pytest.raises(Denied):
+        sam.query(ALL, at=hidden[:25])
+
+
+def test_names_of_a_feed_start_are_judged(story):
+    """A branch without commits, and a tag, denote a commit of the feed only for callers who may read them."""
+    head = story.raw.snapshot().commit_id
+    story.raw.branch_create("unread")
+    for name in ("unread", "fork"):
+        with pytest.raises(ChangeCursorRejected, match=f"commit {name} is not on the first-parent line"):
+            story.as_("pia").changes(start=f"after:{name}")
+        assert story.as_("ola").changes(start=f"after:{name}").cut == head
+    assert story.as_("pia").changes(start="after:tag-main").cut == head
+    with pytest.raises(ChangeCursorRejected):
+        story.as_("dan", "draft").changes(start="after:tag-main")
+    story.raw.branch_delete("unread")
 
 
 @pytest.mark.parametrize("call", ["snapshot", "commits", "mutate", "branch_delete", "on", "merge_preview", "changes"])
