@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import Conflict, Denied, InputError, NotFound, PolicyInvalid, ProposalBlocked, ProposalNotFound
+from omnigraph.errors import (
+    Conflict,
+    Denied,
+    InputError,
+    NotFound,
+    PageCursorRejected,
+    PolicyInvalid,
+    ProposalBlocked,
+    ProposalNotFound,
+)
 from omnigraph.graph_handle import context_of
 from omnigraph.graph_proposals import Proposal
 from omnigraph.operations.authorization.access import Access
@@ -39,6 +51,9 @@ rules:
 """
 
 
+OTHERS = """  - id: no-private
+    deny: { actors: { group: staff }, actions: [read], branches: [private] }
+"""
 OWNERS = """  - id: owners
     allow: { actors: { group: owners }, role: owner }
 """
@@ -240,6 +255,39 @@ def test_trial_branches_cannot_be_read_directly(raw):
             graph.snapshot(at=point)
     with pytest.raises(NotFound):
         graph.query("match { $p: Person } return { $p.name }", branch=f"__proposal/{proposal.id}")
+
+
+def test_a_cursor_of_a_diff_is_no_authority(raw):
+    """A cursor is not signed. It continues at the commits of the proposal, and names no others."""
+    policy = policy_of(POLICY + OTHERS)
+    raw.branch_create("private")
+    raw.mutate('insert Person { name: "secret-canary" }', branch="private")
+    raw.load([{"type": "Person", "data": {"name": name}} for name in ("rae", "sam")], mode="append", branch="feature")
+    ana = as_(raw, "ana", policy)
+    with pytest.raises(Denied):
+        ana.diff("main", "private")
+    proposal = ana.propose("feature", title="Three persons")
+    page = proposal.diff(limit=1)
+    assert [change.id for change in proposal.diff(limit=2, after=page.next)] == ["rae", "sam"]
+    main, feature, private = (raw.snapshot(branch).commit_id for branch in ("main", "feature", "private"))
+    trial = proposal.trial
+    assert trial is not None
+    assert page.commits == (main, trial.commit)
+    root = raw.commits()[-1].id
+    pairs = [(root, private), (main, private), (private, main), (main, feature), (trial.commit, main), (main, "x")]
+    for before, after in pairs:
+        with pytest.raises(PageCursorRejected, match="have changed since its first page"):
+            proposal.diff(limit=9, after=forged(page.next, before, after))
+    with pytest.raises(PageCursorRejected, match="have changed since its first page"):
+        raw.proposal(proposal.id).diff(limit=9, after=forged(page.next, root, private))
+
+
+def forged(cursor: str | None, before: str, after: str) -> str:
+    """Return a cursor at other commits, as a caller can make it."""
+    assert cursor is not None
+    data = json.loads(base64.urlsafe_b64decode(cursor)[:-32]) | {"from": before, "to": after, "key": "node:Person"}
+    text = json.dumps(data | {"id": "pia"}, separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(text + hashlib.sha256(text).digest()).decode()
 
 
 def test_condition_on_a_proposal(raw, tmp_path):

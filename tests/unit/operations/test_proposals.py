@@ -15,6 +15,7 @@ from omnigraph.errors import (
     InputError,
     KeyReused,
     NotFound,
+    PageCursorRejected,
     PreconditionFailed,
     ProposalBlocked,
     ProposalNotFound,
@@ -89,6 +90,31 @@ def test_what_was_checked_is_what_lands(root):
     assert pinned is not None
     assert pinned[1] == tried.pins
     assert (commit.schema_hash, commit.queries_hash) == (tried.schema_hash, tried.queries_hash)
+
+
+def test_pages_of_a_diff_end_with_the_trial(root):
+    """A cursor continues while the trial is the same, also if the target moves; then the first page is read again."""
+    graph = as_(root, "ana")
+    graph.load([{"type": "Person", "data": {"name": name}} for name in ("eve", "fay")], mode="append", branch="feature")
+    proposal = propose(root)
+
+    def pages_after(cursor: str | None) -> list[str]:
+        return [change.id for change in proposal.diff(limit=9, after=cursor)]
+
+    first = proposal.diff(limit=1)
+    assert pages_after(first.next) == ["eve", "fay"]
+    graph.mutate('insert Person { name: "gus" }')
+    graph.mutate('insert Person { name: "hal" }', branch="feature")
+    assert pages_after(first.next) == ["eve", "fay"]
+    proposal.check()
+    with pytest.raises(PageCursorRejected, match=f"the commits of proposal {proposal.id} have changed"):
+        pages_after(first.next)
+    second = proposal.diff(limit=1)
+    assert pages_after(second.next) == ["eve", "fay", "hal"]
+    proposal.land()
+    with pytest.raises(PageCursorRejected):
+        pages_after(second.next)
+    assert pages_after(proposal.diff(limit=1).next) == ["eve", "fay", "hal"]
 
 
 def test_lists(root):

@@ -1,13 +1,14 @@
 """The difference that a proposal makes: from the head of its target to its trial.
 
-Both sides are judged by the rules for rows of the target, wherever their commits were made.
+Both sides are judged by the rules for rows of the target, wherever their commits were made. A cursor is a text of the
+caller: it continues only at the commits that the proposal has now.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from omnigraph.errors import Conflict
+from omnigraph.errors import Conflict, PageCursorRejected
 from omnigraph.operations.proposals.proposal_record import ProposalRecord
 from omnigraph.versioning.feed.diff_pages import DiffCursor, request_digest
 from omnigraph.versioning.model.ancestry import merge_bases
@@ -56,14 +57,13 @@ def proposal_diff(
         elif proposals.context.access is not None:
             proposals.context.check("read", branch)
     title = f"proposal {record.id}"
+    first, last = _sides(proposals, record)
     if limit is None and after is None:
-        return history.diff_between(*_sides(proposals, record), title, wanted)
+        return history.diff_between(first, last, title, wanted)
     digest = request_digest(proposals.repository.genesis_id, ("proposal", record.id, ""), wanted)
     cursor = DiffCursor.read(after, digest) if after is not None else None
-    if cursor is None:
-        first, last = _sides(proposals, record)
-    else:
-        first, last = (_at(proposals, record, commit) for commit in (cursor.before, cursor.after))
+    if cursor is not None and (cursor.before, cursor.after) != (first.commit_id, last.commit_id):
+        raise PageCursorRejected(f"the commits of proposal {record.id} have changed since its first page")
     return history.page_between(first, last, title, wanted, limit=limit, cursor=cursor, digest=digest)
 
 
