@@ -525,3 +525,136 @@ def test_the_author_cannot_report_that_a_check_passes(raw):
     with pytest.raises(Conflict, match="author"):
         proposal.report_check("ci/review", "pass", commit=commit)
     proposal.report_check("ci/review", "fail", commit=commit)
+
+
+BY_BRANCH = """
+version: 2
+groups: { staff: [bo], leads: [cleo] }
+rows: { default: allow }
+proposals: { main: { approvals: 0 } }
+rules:
+  - { id: all, allow: { actors: { any: true }, role: maintainer } }
+"""
+HIDDEN = """  - id: hidden
+    deny: { actors: { group: staff }, actions: [row_read], types: [Person], branches: [feature],
+            when: 'resource has town && resource.town == "bergen"' }
+"""
+MASKED = """  - id: masked
+    deny: { actors: { group: staff }, actions: [property_read], types: [Person], properties: [salary],
+            branches: [feature], otherwise: mask }
+"""
+OTHER_ROWS = "the rules for rows of 'main' show other rows and values of 'feature'"
+
+
+@pytest.mark.parametrize("rule", [HIDDEN, MASKED])
+def test_rows_of_a_source_with_other_rules_are_not_shown(raw, rule):
+    """The rules of the target do not show rows and values of the source that the rules of the source hide."""
+    policy = policy_of(BY_BRANCH + rule)
+    raw.mutate('insert Person { name: "canary", town: "bergen", salary: 777000777 }', branch="feature")
+    raw.store_query("query people() @check(some) { match { $p: Person } return { $p.name, $p.salary } }")
+    lead = as_(raw, "cleo", policy).propose("feature", title="Two persons")
+    for row in ("canary", "quinn", "pia"):
+        lead.comment(f"on {row}", on={"table_key": "node:Person", "row_id": row})
+    proposal = as_(raw, "bo", policy).proposal(lead.id)
+
+    cursor = lead.diff(limit=1).next
+    for read in (
+        lambda: proposal.diff(),
+        lambda: proposal.diff(limit=1),
+        lambda: proposal.diff(limit=1, after=cursor),
+        lambda: proposal.check_rows("people"),
+    ):
+        with pytest.raises(Denied) as caught:
+            read()
+        assert caught.value.reasons == (OTHER_ROWS,)
+    for row in ("canary", "quinn", "none"):
+        with pytest.raises(Denied) as caught:
+            proposal.comment("x", on={"table_key": "node:Person", "row_id": row})
+        assert caught.value.message == f"a comment on a row of proposal {lead.id} is denied: {OTHER_ROWS}"
+    for call in (proposal.conflicts, lambda: proposal.resolve({"node:Person:canary": "ours"})):
+        with pytest.raises(Denied, match="the rules for rows of 'main' show other rows and values of its source"):
+            call()
+    # What the proposal is about, and the rows of the target, are readable.
+    (listed,) = as_(raw, "bo", policy).proposals()
+    assert (listed.id, listed.title, listed.source, listed.target) == (lead.id, "Two persons", "feature", "main")
+    proposal.comment("on the target", on={"table_key": "node:Person", "row_id": "pia"})
+    comments = proposal.comments()
+    assert ([one.text for one in comments.comments], comments.hidden) == (["on pia", "on the target"], 2)
+    for info in (listed, proposal.refresh().info):
+        assert info.trial is not None
+        assert info.trial.tables == {}
+        assert {one.details for one in info.checks[1:]} == {None}
+    shown = repr((listed.to_json(), proposal.to_json(), [event.to_json() for event in proposal.events()]))
+    assert "canary" not in shown
+    assert "inserted" not in shown
+    # An actor to whom the rules show the same is not concerned.
+    assert {change.id for change in lead.diff()} == {"canary", "quinn"}
+    assert lead.check_rows("people").total == 3
+    assert lead.refresh().trial is not None
+    assert lead.trial.tables == {"node:Person": {"inserted": 2, "updated": 0, "deleted": 0}}
+    raw.branch_delete("feature", force=True)
+    with pytest.raises(Denied, match=OTHER_ROWS):
+        proposal.diff()
+
+
+def test_landed_rows_are_shown_by_the_rules_of_the_target(raw):
+    policy = policy_of(BY_BRANCH + HIDDEN)
+    raw.mutate('insert Person { name: "rae", town: "bergen" }', branch="feature")
+    raw.store_query("query people() @check(some) { match { $p: Person } return { $p.name } }")
+    lead = as_(raw, "cleo", policy).propose("feature", title="Two persons")
+    lead.comment("on rae", on={"table_key": "node:Person", "row_id": "rae"})
+    proposal = as_(raw, "bo", policy).proposal(lead.id)
+    with pytest.raises(Denied, match="other rows and values"):
+        proposal.land()
+    assert proposal.comments().hidden == 1
+    lead.land()
+    assert {change.id for change in proposal.diff()} == {"quinn", "rae"}
+    assert proposal.check_rows("people").total == 3
+    assert proposal.comments().hidden == 0
+    assert proposal.refresh().trial is not None
+    assert proposal.trial.tables == {"node:Person": {"inserted": 2, "updated": 0, "deleted": 0}}
+
+
+def test_row_check_skip_lands_a_source_with_other_rules(raw):
+    """The rule trusts the landing. It shows no row."""
+    trust = "  - { id: trust, allow: { actors: { group: staff }, actions: [proposal_land], row_check: skip } }\n"
+    policy = policy_of(BY_BRANCH + HIDDEN + trust)
+    raw.mutate('insert Person { name: "rae", town: "bergen" }', branch="feature")
+    proposal = as_(raw, "bo", policy).propose("feature", title="Two persons")
+    assert {check.name: check.state for check in proposal.checks()}["author-rights"] == "pass"
+    with pytest.raises(Denied):
+        proposal.diff()
+    proposal.land()
+    assert raw.get("Person", "rae") is not None
+
+
+def test_sources_that_break_the_policy_are_compared_by_the_schema_of_the_target(raw):
+    policy = policy_of(BY_BRANCH + HIDDEN)
+    raw.apply_schema(
+        SCHEMA.replace("town: String?  salary", 'city: String? @rename_from("town")  salary'), branch="feature"
+    )
+    lead = as_(raw, "cleo", policy).propose("feature", title="Rename the town")
+    proposal = as_(raw, "bo", policy).proposal(lead.id)
+    for one, details in ((lead, False), (proposal, True)):
+        check = next(check for check in one.refresh().info.checks if check.name == "author-rights")
+        assert (check.state, check.details is None) == ("fail", details)
+    with pytest.raises(Denied) as caught:
+        proposal.diff()
+    assert caught.value.reasons == (OTHER_ROWS,)
+
+
+def test_earlier_heads_of_a_source_are_compared_too(raw):
+    """A type that the source had when the merge was tried counts, although it has the type no longer."""
+    memo = "node Memo { code: String @key }\n"
+    rule = (
+        "  - { id: memo, deny: { actors: { group: staff }, actions: [row_read], types: [Memo], branches: [memos] } }\n"
+    )
+    raw.apply_schema(SCHEMA + memo)
+    raw.branch_create("memos")
+    raw.mutate('insert Memo { code: "m1" }', branch="memos")
+    policy = policy_of(BY_BRANCH + rule)
+    lead = as_(raw, "cleo", policy).propose("memos", title="A memo")
+    proposal = as_(raw, "bo", policy).proposal(lead.id)
+    raw.on("memos").apply_schema(SCHEMA, allow_data_loss=True)
+    with pytest.raises(Denied, match="show other rows and values of 'memos'"):
+        proposal.diff()

@@ -21,7 +21,7 @@ from omnigraph.operations.proposals.landing_queue import turn
 from omnigraph.operations.proposals.proposal_info import TRIAL_CHECK, CheckRows
 from omnigraph.operations.proposals.proposal_input import check_body, check_check_name, check_check_state
 from omnigraph.operations.proposals.proposal_record import ProposalRecord, TrialRecord
-from omnigraph.operations.proposals.proposal_rights import AUTHOR_CHECK, SIZE_CHECK, rules_of
+from omnigraph.operations.proposals.proposal_rights import AUTHOR_CHECK, SIZE_CHECK, check_source, rules_of
 from omnigraph.operations.proposals.proposal_status import ProposalStatus, required_checks
 from omnigraph.operations.proposals.proposals import Proposals
 from omnigraph.operations.proposals.stored_checks import (
@@ -210,8 +210,10 @@ class ProposalLanding:
         record = proposals.record(proposal_id)
         for branch in (record.source, record.target):
             proposals.context.check_head(branch)
-        trial = record.trial
-        commit = proposals.facts([record])[0].landed or (trial.commit if trial is not None else None)
+        trial, landed = record.trial, proposals.facts([record])[0].landed
+        if landed is None:
+            check_source(proposals.context, record, f"the rows of check '{str(name)[:100]}'")
+        commit = landed or (trial.commit if trial is not None else None)
         if trial is None or commit is None:
             raise Conflict(f"proposal {record.id} has no trial", code="no_trial", hint="check it first")
         before, after = self._snapshots(record.target, trial.base, commit)

@@ -1,6 +1,7 @@
 """The difference that a proposal makes: from the head of its target to its trial.
 
-Both sides are judged by the rules for rows of the target, wherever their commits were made. A cursor is a text of the
+Both sides are judged by the rules for rows of the target, wherever their commits were made. Before the landing, the
+rules of the source must show the caller the same rows and values. A cursor is a text of the
 caller: it continues only at the commits that the proposal has now.
 """
 
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from omnigraph.errors import Conflict, PageCursorRejected
 from omnigraph.operations.proposals.proposal_record import ProposalRecord
+from omnigraph.operations.proposals.proposal_rights import check_source
 from omnigraph.versioning.feed.diff_pages import DiffCursor, request_digest
 from omnigraph.versioning.model.ancestry import merge_bases
 from omnigraph.versioning.model.snapshot import Snapshot, on_branch
 
 if TYPE_CHECKING:
+    from omnigraph.operations.proposals.proposal_status import ManifestFacts
     from omnigraph.operations.proposals.proposals import Proposals
     from omnigraph.versioning.compare.changeset import ChangeSet
     from omnigraph.versioning.feed.commit_changes import ChangeFilter
@@ -56,8 +59,10 @@ def proposal_diff(
             proposals.context.check_head(branch)
         elif proposals.context.access is not None:
             proposals.context.check("read", branch)
-    title = f"proposal {record.id}"
-    first, last = _sides(proposals, record)
+    title, facts = f"proposal {record.id}", proposals.facts([record])[0]
+    if facts.landed is None:
+        check_source(proposals.context, record, "the diff")
+    first, last = _sides(proposals, record, facts)
     if limit is None and after is None:
         return history.diff_between(first, last, title, wanted)
     digest = request_digest(proposals.repository.genesis_id, ("proposal", record.id, ""), wanted)
@@ -67,8 +72,8 @@ def proposal_diff(
     return history.page_between(first, last, title, wanted, limit=limit, cursor=cursor, digest=digest)
 
 
-def _sides(proposals: Proposals, record: ProposalRecord) -> tuple[Snapshot, Snapshot]:
-    repository, facts = proposals.repository, proposals.facts([record])[0]
+def _sides(proposals: Proposals, record: ProposalRecord, facts: ManifestFacts) -> tuple[Snapshot, Snapshot]:
+    repository = proposals.repository
     if facts.landed is not None:
         commit = repository.get_commit(facts.landed)
         assert commit.parent_id is not None, "a landing has parents"

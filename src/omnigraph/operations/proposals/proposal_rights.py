@@ -2,13 +2,17 @@
 
 `read` on the target shows a proposal. To a caller with rules for rows, counts, details of checks and steps of the
 schema are left out, and so are comments on rows or properties that it cannot see.
+
+Rows of a proposal are judged by the rules of the target. A caller to whom these show other rows and values of the
+source than the rules of the source sees no row of the source until the proposal is landed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from omnigraph.errors import Denied, PolicyInvalid
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.proposals.proposal_info import CommentList
 from omnigraph.operations.proposals.proposal_record import CommentAnchor, CommentRecord, ProposalRecord, ReviewRecord
@@ -69,6 +73,43 @@ def may_read(context: GraphContext, record: ProposalRecord) -> bool:
 def is_limited(context: GraphContext, snapshot: Snapshot) -> bool:
     """Return True if rules for rows limit what the caller sees of a target."""
     return context.has_row_rules and context.visibility_of(snapshot) is not None
+
+
+def sees_source(context: GraphContext, record: ProposalRecord) -> bool:
+    """Return True if the caller sees everything of the source, or would see the same of it on the target."""
+    return not context.has_row_rules or all(
+        _sees_alike(context, one, record.target) for one in _sources(context, record)
+    )
+
+
+def check_source(context: GraphContext, record: ProposalRecord, what: str) -> None:
+    """Raise `Denied` if the rules of the target would show the caller other rows and values of the source."""
+    if not sees_source(context, record):
+        reason = f"the rules for rows of '{record.target}' show other rows and values of '{record.source}'"
+        raise Denied(f"{what} of proposal {record.id} is denied: {reason}", (reason,))
+
+
+def _sees_alike(context: GraphContext, source: Snapshot, target: str) -> bool:
+    try:
+        return context.sees_alike(source, target)
+    except PolicyInvalid:
+        # The rules do not fit the schema of the source, which a check reports. They are compared on that of the target.
+        return context.sees_alike(on_branch(context.repository.snapshot(target), source.branch), target)
+
+
+def _sources(context: GraphContext, record: ProposalRecord) -> Iterator[Snapshot]:
+    """Yield the points of the source that a proposal can show: its head, and those that were merged or seen last."""
+    repository, state = context.repository, context.repository.state()
+    head = state.find_head(record.source)
+    if head is not None:
+        yield repository.at_head(state, record.source)
+    known = (record.source_head, record.trial.source_head if record.trial is not None else None)
+    for commit_id in dict.fromkeys(known):
+        if commit_id is None or (head is not None and head.commit_id == commit_id):
+            continue
+        found = repository.find_point(commit_id, state)
+        if found is not None:
+            yield on_branch(found, record.source)
 
 
 def visible_record(record: ProposalRecord) -> ProposalRecord:

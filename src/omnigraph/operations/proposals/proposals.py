@@ -40,11 +40,13 @@ from omnigraph.operations.proposals.proposal_input import (
 )
 from omnigraph.operations.proposals.proposal_record import CommentRecord, ProposalRecord, ReviewRecord
 from omnigraph.operations.proposals.proposal_rights import (
+    check_source,
     groups_of,
     is_limited,
     may_read,
     rules_of,
     sees_anchor,
+    sees_source,
     visible_comments,
     visible_record,
     visible_status,
@@ -198,7 +200,7 @@ class Proposals:
     def _info(self, record: ProposalRecord, facts: ManifestFacts) -> ProposalInfo:
         rules = rules_of(self.context, record.target)
         status = status_of(record, facts, rules, partial(groups_of, self.context))
-        if self._is_limited(record):
+        if self._is_limited(record, landed=facts.landed is not None):
             record, status = visible_record(record), visible_status(status)
         return info_of(record, facts, status, rules)
 
@@ -206,11 +208,14 @@ class Proposals:
         """Return what prevents a landing, as the caller may see it."""
         return (visible_status(status) if self._is_limited(record) else status).blocked_by
 
-    def _is_limited(self, record: ProposalRecord) -> bool:
+    def _is_limited(self, record: ProposalRecord, *, landed: bool = False) -> bool:
+        """Return True if the caller does not see everything of a proposal; what landed is part of the target alone."""
         if not self.context.has_row_rules:
             return False
         head = self.repository.state().find_head(record.target)
-        return head is None or is_limited(self.context, self.repository.snapshot(record.target))
+        if head is None or is_limited(self.context, self.repository.snapshot(record.target)):
+            return True
+        return not landed and not sees_source(self.context, record)
 
     def comments(self, proposal_id: str) -> CommentList:
         """Return the comments of a proposal that the caller may see."""
@@ -218,9 +223,13 @@ class Proposals:
         return visible_comments(self.context, record.comments, self.points(record), record.target)
 
     def points(self, record: ProposalRecord) -> list[Snapshot]:
-        """Return the snapshots whose rows a proposal is about: target, source and trial, as far as they exist."""
+        """Return the snapshots whose rows a proposal shows: target, source and trial, if they exist.
+
+        Without sight of the source, the caller is shown the target alone.
+        """
         state = self.repository.state()
-        names = (record.target, record.source, trial_branch(record.id))
+        brought = (record.source, trial_branch(record.id)) if sees_source(self.context, record) else ()
+        names = (record.target, *brought)
         return [self.repository.at_head(state, name) for name in names if state.find_head(name) is not None]
 
     def events(self, proposal_id: str, after: int = 0) -> list[ProposalEvent]:
@@ -300,6 +309,7 @@ class Proposals:
         if anchor is not None:
             points = [on_branch(point, record.target) for point in self.points(record)]
             if not sees_anchor(self.context, anchor, points):
+                check_source(self.context, record, "a comment on a row")
                 raise NotFound(f"there is no row '{anchor.row_id}' of '{anchor.table_key}' to comment on")
         if reply_to is not None:
             self._visible_comment(proposal_id, reply_to)
@@ -390,7 +400,7 @@ class Proposals:
             return
         state = self.repository.state()
         ours, theirs = (self.repository.at_head(state, branch) for branch in (record.target, record.source))
-        if is_limited(self.context, ours):
+        if is_limited(self.context, ours) or not sees_source(self.context, record):
             self.context.check_head(record.source)
             plan_merge(self.repository, ours, theirs, choices, None, row_rules_of(self.context, preview=True))
 
