@@ -393,6 +393,71 @@ def test_unify_of_hidden_values_and_edges_is_denied(graph):
     denied(graph, 'unify Note "e" into "d"', "'row_delete'", "Note 'e'", guard=guard)
 
 
+PEOPLE = """
+node Person {
+  name: String @key
+}
+edge Knows: Person -> Person {
+  since: I64?
+  sealed: Bool?
+  note: String?
+}
+edge WorksFor: Person -> Person {
+  sealed: Bool?
+  since: I64?
+  @unique(src, dst)
+}
+"""
+UNSEALED = ir.Compare("=", ir.Prop(ROW, "sealed", PropertyType("Bool", nullable=True)), ir.Const(False, ir.BOOL))
+SEALED_EDGES = WriteGuard(Visibility({"edge:Knows": UNSEALED, "edge:WorksFor": UNSEALED}))
+
+
+def people(path, *edges: tuple[str, str, str, dict[str, Any]]) -> Graph:
+    """Return a graph of the persons a, b and x with edges (type, id, source, data) to x."""
+    graph = init(path, PEOPLE, sync=False, environ={})
+    graph.load([{"type": "Person", "data": {"name": name}} for name in "abx"], mode="append")
+    records = [
+        {"edge": type_, "from": source, "to": "x", "data": {"id": id_, **data}} for type_, id_, source, data in edges
+    ]
+    graph.load(records, mode="append")
+    return graph
+
+
+def ends(graph: Graph, type_: str) -> dict[str, str]:
+    return {row["id"]: row["src"] for row in graph.to_arrow(type_).to_pylist()}
+
+
+@pytest.mark.parametrize("rule", ["", " edges { Knows: ours }", " edges { Knows: theirs }", " edges { Knows: newest }"])
+def test_unify_folds_no_edge_that_the_caller_does_not_see(tmp_path, rule):
+    """The effect and the report are those of a graph without the hidden edge."""
+    seen = ("Knows", "k1", "a", {"since": 1, "sealed": False})
+    hidden = ("Knows", "k2", "b", {"since": 1, "sealed": True})
+    reports = []
+    for name, edges in (("visible", [seen]), ("whole", [seen, hidden])):
+        graph = people(tmp_path / name, *edges)
+        done = run(graph, f'unify Person "a" into "b"{rule}', SEALED_EDGES)
+        reports.append((done.unified, done.affected_edges))
+        assert ends(graph, "Knows") == {id_: "b" for _, id_, _, _ in edges}
+    assert reports[0] == reports[1]
+    assert reports[0][0].folded == 0
+
+
+def test_unify_folds_edges_that_the_caller_sees(tmp_path):
+    sealed = {"since": 1, "sealed": False}
+    graph = people(tmp_path / "graph", ("Knows", "k1", "a", sealed), ("Knows", "k2", "b", sealed))
+    assert run(graph, 'unify Person "a" into "b"', SEALED_EDGES).unified.folded == 1
+    assert ends(graph, "Knows") == {"k2": "b"}
+
+
+def test_unify_that_violates_unique_by_a_hidden_edge_names_the_rule_only(tmp_path):
+    edges = [("WorksFor", "w1", "a", {"sealed": False}), ("WorksFor", "w2", "b", {"sealed": True})]
+    graph = people(tmp_path / "graph", *edges)
+    for rule in ("", " edges { WorksFor: ours }"):
+        text = f'unify Person "a" into "b"{rule}'
+        assert message(graph, text, SEALED_EDGES) == "@unique violation on WorksFor.(dst, src)"
+    assert ends(graph, "WorksFor") == {"w1": "a", "w2": "b"}
+
+
 # -- aliases -------------------------------------------------------------------------------------
 
 

@@ -264,6 +264,9 @@ class NodeUnion:
         near = pc.unique(table.ids_with(ends, self._kept))
         near = near.filter(pc.invert(pc.is_in(near, value_set=one_array(moved["id"]))))
         others = table.with_ids(near, moved.column_names) if len(near) else moved.slice(0, 0)
+        if self._guard is not None:
+            # An edge that the caller does not see neither replaces another edge nor is replaced.
+            others = others.filter(pa.array(self._guard.sees(edge, others)))
         both = pa.concat_tables([others.cast(moved.schema), moved])
         is_moved = np.arange(both.num_rows) >= others.num_rows
         codes = row_codes(both, columns)
