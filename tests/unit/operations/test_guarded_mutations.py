@@ -458,6 +458,49 @@ def test_unify_that_violates_unique_by_a_hidden_edge_names_the_rule_only(tmp_pat
     assert ends(graph, "WorksFor") == {"w1": "a", "w2": "b"}
 
 
+NOTED = ir.Compare("=", ir.Prop(ROW, "note", TEXT), ir.Const("shown", ir.STRING))
+SHOWN = {"since": 1, "note": "shown"}
+MASKED_EDGES = WriteGuard(Visibility({}, {("edge:Knows", "since"): NOTED, ("edge:WorksFor", "since"): None}))
+
+
+@pytest.mark.parametrize("rule", ["", " edges { Knows: newest }"])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_unify_compares_no_edge_values_that_the_caller_does_not_see(tmp_path, rule, dry_run):
+    """The masked value 42 is not compared with a guess."""
+    errors = set()
+    for guess in (41, 42):
+        edges = [("Knows", "k1", "a", {"since": guess}), ("Knows", "k2", "b", {"since": 42})]
+        graph = people(tmp_path / str(guess), *edges)
+        request = MutationRequest(QueryText(f'unify Person "a" into "b"{rule}'), WriteOptions(), dry_run=dry_run)
+        with pytest.raises(Denied, match="a value of the edges is hidden from you; nothing was written") as caught:
+            mutate(graph._context.with_guard(MASKED_EDGES), request)
+        errors.add(str(caught.value))
+        assert ends(graph, "Knows") == {"k1": "a", "k2": "b"}
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize(
+    ("edges", "rule", "folded"),
+    [
+        # The values of 'since' are visible where the note says so.
+        ([("Knows", "k1", "a", SHOWN), ("Knows", "k2", "b", SHOWN)], "", 1),
+        # The visible values differ.
+        ([("Knows", "k1", "a", {"since": 1, "note": "m"}), ("Knows", "k2", "b", {"since": 1, "note": "n"})], "", 0),
+        # The rules 'keep' and 'ours' compare no values.
+        ([("Knows", "k1", "a", {"since": 1}), ("Knows", "k2", "b", {"since": 1})], "keep", 0),
+        ([("Knows", "k1", "a", {"since": 1}), ("Knows", "k2", "b", {"since": 2})], "ours", 1),
+        # The unique tuple has no hidden value.
+        ([("WorksFor", "w1", "a", {"since": 1}), ("WorksFor", "w2", "b", {"since": 2})], "", 1),
+        # Edges of other nodes are not compared.
+        ([("Knows", "k1", "a", {"since": 1}), ("Knows", "k2", "x", {"since": 1})], "", 0),
+    ],
+)  # fmt: skip
+def test_unify_is_allowed_if_no_hidden_value_decides(tmp_path, edges, rule, folded):
+    graph = people(tmp_path / "graph", *edges)
+    clause = f" edges {{ Knows: {rule} }}" if rule else ""
+    assert run(graph, f'unify Person "a" into "b"{clause}', MASKED_EDGES).unified.folded == folded
+
+
 # -- aliases -------------------------------------------------------------------------------------
 
 

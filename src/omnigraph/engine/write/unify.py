@@ -22,6 +22,7 @@ from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.versioning.compare.equality import same_column
 
 if TYPE_CHECKING:
+    from omnigraph.engine.cache.table_cache import Mask
     from omnigraph.engine.write.overlay import TableOverlay, WriteOverlay
     from omnigraph.engine.write.row_guard import GuardedWrite
 
@@ -200,8 +201,10 @@ class NodeUnion:
                     hint="'unify' names the ids of two nodes of one type",
                 )
         if guard is not None and any(guard.withheld_values(node, found)):
-            reason = "a value of the nodes is hidden from you"
-            raise Denied(f"'unify' of {node.name} is denied: {reason}; nothing was written", (reason,))
+            raise self._denied("a value of the nodes is hidden from you")
+
+    def _denied(self, reason: str) -> Denied:
+        return Denied(f"'unify' of {self.node.name} is denied: {reason}; nothing was written", (reason,))
 
     def _ages(self, table: TableOverlay, ids: pa.ChunkedArray, rules: Iterable[str]) -> Numbers:
         """Return the versions in which rows were last written, if a rule compares them."""
@@ -221,8 +224,7 @@ class NodeUnion:
                 continue
             moved = table.with_ids(ids, table.schema.names)
             if self._guard is not None and not self._guard.sees(edge, moved).all():
-                reason = "a node has edges that you cannot read"
-                raise Denied(f"'unify' of {self.node.name} is denied: {reason}; nothing was written", (reason,))
+                raise self._denied("a node has edges that you cannot read")
             was_loop = pc.equal(moved["src"], moved["dst"])
             loops_before = one_array(moved["id"]).filter(one_array(was_loop))
             for end in ends:
@@ -269,6 +271,8 @@ class NodeUnion:
             others = others.filter(pa.array(self._guard.sees(edge, others)))
         both = pa.concat_tables([others.cast(moved.schema), moved])
         is_moved = np.arange(both.num_rows) >= others.num_rows
+        if self._guard is not None:
+            self._check_compared(self._guard, edge, both, columns, is_moved)
         codes = row_codes(both, columns)
         ages = self._ages(table, both["id"], [rule or ""])
         # The first row of each group stays.
@@ -280,6 +284,23 @@ class NodeUnion:
         touched[codes[is_moved]] = True
         lost = order[~first & touched[codes[order]]]
         return one_array(both["id"]).take(pa.array(np.sort(lost)))
+
+    def _check_compared(
+        self, guard: GuardedWrite, edge: EdgeType, rows: pa.Table, columns: Sequence[str], is_moved: Mask
+    ) -> None:
+        """Raise `Denied` if a hidden value decides whether an edge is folded.
+
+        Of edges that the rule `newest` compares, every property decides: a change of any value makes an edge newer.
+        """
+        compared = {*edge.properties} if self._rules.edges.get(edge.name) == "newest" else {*columns}
+        withheld = [names & compared for names in guard.withheld_values(edge, rows)]
+        names = set[str]().union(*withheld)
+        if not names:
+            return
+        codes = row_codes(rows, [name for name in columns if name not in names])
+        meets = (np.bincount(codes) > 1) & (np.bincount(codes, is_moved) > 0)
+        if (np.array([bool(one) for one in withheld]) & meets[codes]).any():
+            raise self._denied("a value of the edges is hidden from you")
 
 
 def duplicate_columns(edge: EdgeType) -> Sequence[str] | None:
