@@ -297,9 +297,8 @@ class NodeUnion:
         names = set[str]().union(*withheld)
         if not names:
             return
-        codes = row_codes(rows, [name for name in columns if name not in names])
-        meets = (np.bincount(codes) > 1) & (np.bincount(codes, is_moved) > 0)
-        if (np.array([bool(one) for one in withheld]) & meets[codes]).any():
+        meets = compared_rows(rows, [name for name in columns if name not in names], is_moved)
+        if (np.array([bool(one) for one in withheld]) & meets).any():
             raise self._denied("a value of the edges is hidden from you")
 
 
@@ -313,6 +312,13 @@ def duplicate_columns(edge: EdgeType) -> Sequence[str] | None:
     if any(one.type.scalar in ("Blob", "Vector") for one in edge.properties.values()):
         return None
     return ("src", "dst", *edge.properties)
+
+
+def compared_rows(rows: pa.Table, columns: Sequence[str], is_moved: Mask) -> Mask:
+    """Return the rows that are equal in some columns to other rows, at least one of which is moved."""
+    codes = row_codes(rows, columns)
+    meets: Mask = ((np.bincount(codes) > 1) & (np.bincount(codes, is_moved) > 0))[codes]
+    return meets
 
 
 def _members(groups: Groups, places: Mapping[str, int]) -> tuple[Numbers, Numbers]:

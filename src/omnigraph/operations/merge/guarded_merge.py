@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.engine.write.delta import TableDelta
 from omnigraph.engine.write.overlay import WriteOverlay
+from omnigraph.engine.write.unify import compared_rows, row_codes
 from omnigraph.errors import Denied
 from omnigraph.operations.merge.merge_schema import MergedTable, SchemaMerge
 from omnigraph.operations.merge.merge_target import MergeTarget
@@ -36,6 +38,7 @@ from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.model.snapshot_view import PinnedTable
 
 if TYPE_CHECKING:
+    from omnigraph.engine.cache.table_cache import Mask
     from omnigraph.engine.write.row_guard import GuardedWrite, ReadRows
     from omnigraph.operations.graph_context import GraphContext
     from omnigraph.policy.breakage import SchemaCheck
@@ -94,7 +97,7 @@ class MergeRowRules:
         write = GuardedWrite(guard, schema.catalog, WriteOverlay(ours), lands=True, trusted=trusted)
         now = (self.guard_of(catalog, branch) or guard).visibility
         keys = frozenset(str(type_.table_key) for type_ in project_catalog(catalog, now).tables())
-        return GuardedMerge(write, schema, MergeTarget(ours, schema), theirs, keys)
+        return GuardedMerge(write, schema, MergeTarget(ours, schema), theirs, keys, branch, self.trusted)
 
     def _may_break(self, before: Catalog, after: Catalog) -> bool:
         """Return True if a change of the schema breaks rules and is shown or permitted nevertheless."""
@@ -126,6 +129,10 @@ class GuardedMerge:
     theirs: Snapshot
     target_keys: frozenset[str]
     """The tables of the target that are visible."""
+    branch: str
+    """The target."""
+    trusted: bool = False
+    """True if a rule says that the rows of the merge are not checked."""
     deltas: Mapping[str, TableDelta] = field(default_factory=dict)
     """The planned changes by table."""
 
@@ -172,6 +179,33 @@ class GuardedMerge:
         seen = [self._shown(conflict) for conflict in conflicts]
         visible = [conflict for conflict in seen if conflict is not None]
         return visible, len(seen) - len(visible)
+
+    def foldable(self, edge: EdgeType, rows: pa.Table, columns: Sequence[str], is_moved: Mask) -> Mask:
+        """Return which edges may be folded with edges that are equal in some columns: those that the caller sees.
+
+        Raise `Denied` if a hidden edge or value decides whether an edge that it sees is folded.
+        """
+        if self.trusted:
+            return np.ones(rows.num_rows, bool)
+        seen = self.write.sees(edge, rows, self._read_planned)
+        codes = row_codes(rows, columns)
+        mixed = np.isin(codes, codes[seen]) & np.isin(codes, codes[~seen])
+        if (mixed & compared_rows(rows, columns, is_moved)).any():
+            raise _denied(self.branch, "an edge would be folded with one that you cannot read")
+        visible = rows.filter(pa.array(seen))
+        withheld = [names.intersection(columns) for names in self.write.withheld_values(edge, visible)]
+        names = set[str]().union(*withheld)
+        shown = [name for name in columns if name not in names]
+        if (np.array([bool(one) for one in withheld], bool) & compared_rows(visible, shown, is_moved[seen])).any():
+            raise _denied(self.branch, "a value of the edges is hidden from you")
+        return seen
+
+    def withholds(self, edge: EdgeType, row: Row) -> bool:
+        """Return True if an edge, or one of its values, is hidden from a caller whose merge is checked."""
+        if self.trusted:
+            return False
+        rows = self._table(self._tables[edge.table_key], [row])
+        return not self._sees_rows(edge, rows) or any(self.write.withheld_values(edge, rows))
 
     def shows_table(self, key: str) -> bool:
         """Return True if rows of a table of the merged schema can be visible."""

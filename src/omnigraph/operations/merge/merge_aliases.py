@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,6 +34,7 @@ from omnigraph.versioning.compare.three_way import (
 from omnigraph.versioning.model.aliases import AliasSet
 
 if TYPE_CHECKING:
+    from omnigraph.operations.merge.guarded_merge import GuardedMerge
     from omnigraph.storage.lance.tables import Table
     from omnigraph.versioning.model.snapshot import Snapshot
 
@@ -261,7 +263,13 @@ class AliasedEdges:
     """Re-points the edges of a side to the nodes that the other side unified."""
 
     def __init__(
-        self, key: str, type_: EdgeType, new: Mapping[str, NewAliases], read: ReadEdges, read_source: ReadEdges
+        self,
+        key: str,
+        type_: EdgeType,
+        new: Mapping[str, NewAliases],
+        read: ReadEdges,
+        read_source: ReadEdges,
+        guard: GuardedMerge | None = None,
     ) -> None:
         """`read` reads edges of the target, `read_source` those of the source."""
         self._key = key
@@ -269,6 +277,7 @@ class AliasedEdges:
         self._new = new
         self._read = read
         self._read_source = read_source
+        self._guard = guard
 
     def apply(self, merge: TableMerge, columns: pa.Schema) -> TableMerge:
         """Return the merge of an edge table without aliases in the ends of its edges."""
@@ -334,6 +343,8 @@ class AliasedEdges:
         """Return True if one side deleted an edge that is equal to another edge of that side."""
         if (ours is None) == (theirs is None) or match_columns(self._type) is not None:
             return False
+        if self._guard is not None and self._guard.withholds(self._type, base):
+            return False
         read = self._read if ours is None else self._read_source
         names = [name for name in base if name != "id"]
         return any(
@@ -361,7 +372,13 @@ class AliasedEdges:
         gone = concatenate([one_array(put["id"]), merge.delete])
         near = near.filter(pc.invert(pc.is_in(near["id"], value_set=gone)))
         others = pa.concat_tables([near, others])
-        codes = row_codes(pa.concat_tables([others, mine]), columns).tolist()
+        both = pa.concat_tables([others, mine])
+        numbers = row_codes(both, columns)
+        if self._guard is not None:
+            is_moved = np.arange(both.num_rows) >= others.num_rows
+            apart = ~self._guard.foldable(self._type, both, columns, is_moved)
+            numbers[apart] = -1 - np.flatnonzero(apart)
+        codes = numbers.tolist()
         seen = set(codes[: others.num_rows])
         lost: list[str] = []
         for id_, code in zip(mine["id"].to_pylist(), codes[others.num_rows :], strict=True):

@@ -392,7 +392,7 @@ class _Planner:
         if isinstance(type_, EdgeType):
             sides = ((self.ours, t), (self.theirs, s))
             read = [edge_reader(side.open(table), self.schema.names(side, identity)) for side, table in sides]
-            return AliasedEdges(key, type_, new, *read).apply(merge, columns)
+            return AliasedEdges(key, type_, new, read[0], read[1], self.guard).apply(merge, columns)
 
         def reader(snapshot: Snapshot, table: PinnedTable | None) -> Callable[[Sequence[str]], dict[str, Row]]:
             return lambda ids: self._rows(snapshot, identity, table, ids) if table is not None else {}

@@ -201,7 +201,8 @@ class ProposalLanding:
             proposals.context.check_head(branch)
         state = self._repository.state()
         ours, theirs = self._repository.at_head(state, record.target), self._repository.at_head(state, record.source)
-        rules = row_rules_of(proposals.context, preview=True)
+        trusted = proposals.skips_row_check(record, proposals.context)
+        rules = row_rules_of(proposals.context, trusted=trusted, preview=True)
         return plan_merge(self._repository, ours, theirs, record.resolve, None, rules, rules=RecordedChoices).preview()
 
     def check_rows(self, proposal_id: str, name: str) -> CheckRows:

@@ -402,7 +402,9 @@ class Proposals:
         ours, theirs = (self.repository.at_head(state, branch) for branch in (record.target, record.source))
         if is_limited(self.context, ours) or not sees_source(self.context, record):
             self.context.check_head(record.source)
-            plan_merge(self.repository, ours, theirs, choices, None, row_rules_of(self.context, preview=True))
+            trusted = self.skips_row_check(record, self.context)
+            rules = row_rules_of(self.context, trusted=trusted, preview=True)
+            plan_merge(self.repository, ours, theirs, choices, None, rules)
 
     def close(self, proposal_id: str, why: str | None = None) -> None:
         """Close a proposal without landing it; its trial is removed."""

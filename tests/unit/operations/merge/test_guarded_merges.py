@@ -390,6 +390,134 @@ def test_conflicts_of_schemas_are_hidden(graph):
     assert error.conflicts == ()
 
 
+# -- aliases -------------------------------------------------------------------------------------
+
+PEOPLE = """
+node Person {
+  name: String @key
+}
+edge Knows: Person -> Person {
+  since: I64?
+  note: String?
+}
+edge WorksFor: Person -> Person {
+  sealed: Bool?
+  @unique(src, dst)
+}
+"""
+UNSEALED = ir.Compare("=", ir.Prop(ROW, "sealed", PropertyType("Bool", nullable=True)), ir.Const(False, ir.BOOL))
+SEES_EDGES = WriteGuard(
+    Visibility({"edge:WorksFor": UNSEALED}, {("edge:Knows", "since"): compare("=", "note", "shown", TEXT)})
+)
+
+
+def person(name: str) -> dict[str, Any]:
+    return {"type": "Person", "data": {"name": name}}
+
+
+def edge(type_: str, source: str, id_: str, **data: Any) -> dict[str, Any]:
+    return {"edge": type_, "from": source, "to": "p", "data": {"id": id_, **data}}
+
+
+def united(path: Path, new: list[dict[str, Any]], known: list[dict[str, Any]], side: str = "main") -> Graph:
+    """Return a graph in which one branch unifies a with b and has the edges `known`; the other one inserts `new`."""
+    graph = init(path, PEOPLE, sync=False, environ={})
+    graph.load([person(name) for name in "abpq"], mode="append")
+    graph.branch_create("work")
+    graph.unify("Person", "b", "a", branch=side)
+    graph.load(known, mode="append", branch=side)
+    graph.load(new, mode="append", branch="work" if side == "main" else "main")
+    return graph
+
+
+def starts(graph: Graph, type_: str) -> dict[str, str]:
+    return {row["id"]: row["src"] for row in graph.to_arrow(type_).to_pylist()}
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_an_edge_is_not_folded_with_a_hidden_one(tmp_path, sealed):
+    """Also not if the visible edge is the one that stays."""
+    new, known = edge("WorksFor", "a", "e1", sealed=sealed), edge("WorksFor", "b", "e2", sealed=not sealed)
+    graph = united(tmp_path / "graph", [new], [known])
+    refused(graph, Denied, "an edge would be folded with one that you cannot read", guard=SEES_EDGES)
+    with pytest.raises(Denied, match="one that you cannot read"):
+        guarded(graph, SEES_EDGES).merge_preview("work")
+    assert starts(graph, "WorksFor") == {"e2": "b"}
+    assert graph.merge("work").outcome == "merged"
+
+
+def test_an_edge_of_the_target_is_not_folded_with_a_hidden_one(tmp_path):
+    new, known = edge("WorksFor", "a", "e1", sealed=False), edge("WorksFor", "b", "e2", sealed=True)
+    graph = united(tmp_path / "graph", [new], [known], "work")
+    refused(graph, Denied, "an edge would be folded with one that you cannot read", guard=SEES_EDGES)
+    assert starts(graph, "WorksFor") == {"e1": "a"}
+
+
+@pytest.mark.parametrize("side", ["main", "work"])
+def test_a_fold_compares_no_hidden_values_of_edges(tmp_path, side):
+    errors = set()
+    for guess in (41, 42):
+        new, known = edge("Knows", "a", "e1", since=guess), edge("Knows", "b", "e2", since=42)
+        graph = united(tmp_path / str(guess), [new], [known], side)
+        errors.add(refused(graph, Denied, "a value of the edges is hidden from you", guard=SEES_EDGES).message)
+        with pytest.raises(Denied, match="a value of the edges is hidden from you"):
+            guarded(graph, SEES_EDGES).merge_preview("work")
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize("guess", [41, 42])
+def test_a_change_of_a_folded_edge_tells_no_hidden_value(tmp_path, guess):
+    """The conflict is the same if another edge of the target has the masked value of the deleted edge."""
+    graph = init(tmp_path / "graph", PEOPLE, sync=False, environ={})
+    graph.load([*map(person, "abpq"), edge("Knows", "a", "e1", since=42)], mode="append")
+    graph.branch_create("work")
+    graph.mutate('delete Knows where from = "a"')
+    graph.load([edge("Knows", "b", "e2", since=guess)], mode="append")
+    graph.unify("Person", "b", "a")
+    on_work(graph, 'update Knows set { note: "n" } where from = "a"')
+    error = refused(graph, MergeConflict, guard=SEES_EDGES)
+    assert isinstance(error, MergeConflict)
+    assert [conflict.row_id for conflict in error.conflicts] == ["e1"]
+
+
+@pytest.mark.parametrize("side", ["main", "work"])
+def test_visible_edges_are_folded_and_others_are_re_pointed(tmp_path, side):
+    new = [
+        edge("Knows", "a", "k1", since=1, note="shown"),
+        edge("Knows", "a", "k3", since=1, note="other"),
+        edge("WorksFor", "a", "w1", sealed=False),
+    ]
+    known = [edge("Knows", "b", "k2", since=1, note="shown"), edge("WorksFor", "b", "w2", sealed=False)]
+    graph = united(tmp_path / "graph", new, known, side)
+    assert merge(graph, SEES_EDGES).outcome == "merged"
+    assert set(starts(graph, "Knows").values()) == set(starts(graph, "WorksFor").values()) == {"b"}
+    assert (len(starts(graph, "Knows")), len(starts(graph, "WorksFor"))) == (2, 1)
+
+
+TRUST = """version: 2
+groups: { staff: [ana], reviewers: [rita] }
+rows: { default: allow }
+rules:
+  - { id: all, allow: { actors: { any: true }, actions: [read, change, branch_merge] } }
+  - id: sealed
+    deny: { actors: { any: true }, actions: [row_read], types: [WorksFor],
+            when: 'resource has sealed && resource.sealed' }
+  - id: reviewed
+    allow: { actors: { group: reviewers }, actions: [branch_merge], row_check: skip }
+"""
+
+
+def test_row_check_skip_folds_edges(tmp_path):
+    (tmp_path / "policy.yaml").write_text(TRUST)
+    new, known = edge("WorksFor", "a", "e1", sealed=False), edge("WorksFor", "b", "e2", sealed=True)
+    graph = united(tmp_path / "graph", [new], [known])
+    with pytest.raises(Denied, match="one that you cannot read"):
+        opened(tmp_path, "ana").merge("work")
+    assert opened(tmp_path, "rita").merge_preview("work").hidden_conflicts == 0
+    assert opened(tmp_path, "rita").merge("work").outcome == "merged"
+    assert starts(graph, "WorksFor") == {"e2": "b"}
+
+
 # -- reverts -------------------------------------------------------------------------------------
 
 
