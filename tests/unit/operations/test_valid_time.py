@@ -13,6 +13,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import (
     ConstraintViolation,
+    Denied,
     InputError,
     KeyConflict,
     MergeConflict,
@@ -361,6 +362,46 @@ def test_rules_for_rows_apply_to_periods(graph: Graph, tmp_path: Path) -> None:
     seen.mutate('insert WorksAt { from: "ana", to: "acme", until: date("2000-01-01") }')
     with pytest.raises(ConstraintViolation, match="src 'bo' not found in Person"):
         seen.mutate('insert WorksAt { from: "bo", to: "acme" }')
+
+
+@pytest.mark.parametrize("edges", ["visible", "hidden"])
+def test_hidden_periods_do_not_decide_about_edges(tmp_path: Path, edges: str) -> None:
+    """The last visible period of a key takes the visible edges with it; hidden edges refuse the deletion."""
+    policy = POLICY[: POLICY.index("  - id: seen")] + "".join(
+        f"  - {{ id: no-{type_}, deny: {{ actors: {{ group: staff }}, actions: [row_read], "
+        f"types: [{type_}], when: 'resource has {name} && resource.{name} == \"hidden\"' }} }}\n"
+        for type_, name in (("Person", "city"), ("WorksAt", "role"))
+    )
+    (tmp_path / "policy.yaml").write_text(policy)
+    found = []
+    for name, more in (("one", []), ("two", [person("cy", "2012-01-01", city="hidden")])):
+        graph = og.init(tmp_path / name, SCHEMA, sync=False)
+        role = "hidden" if edges == "hidden" else "boss"
+        records = [person("cy", "2010-01-01", "2012-01-01", city="Oslo"), {"type": "Firm", "data": {"name": "f"}}]
+        graph.load([*records, job("cy", "f", role=role), *more], mode="append")
+        graph.branch_create("work")
+        seen = og.open(tmp_path / name, actor="ana", policy=tmp_path / "policy.yaml").on("work")
+        try:
+            done: Any = seen.mutate('delete Person where name = "cy"')
+            seen.mutate('insert Person { name: "cy", started: date("2000-01-01"), ended: date("2001-01-01") }')
+            found.append((done.affected_nodes, done.affected_edges, graph.on("work").to_arrow("WorksAt").num_rows))
+        except Denied as error:
+            found.append(error.message)
+            assert graph.on("work").to_arrow("WorksAt").num_rows == 1
+    assert found[0] == found[1]
+    assert found[0] == (1, 1, 0) if edges == "visible" else "rows that you cannot read" in found[0]
+
+
+def test_a_cardinality_of_a_hidden_period_is_not_named(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph", SCHEMA.replace("-> Firm @valid", "-> Firm @card(1..) @valid"), sync=False)
+    periods = [person("cy", "2010-01-01", "2012-01-01", city="Oslo"), person("cy", "2012-01-01", city="Rome")]
+    graph.load([*periods, {"type": "Firm", "data": {"name": "f"}}, job("cy", "f")], mode="append")
+    policy = POLICY.replace("role: editor", "actions: [read, change]").replace("[row_read]", "[row_read, row_delete]")
+    (tmp_path / "policy.yaml").write_text(policy)
+    seen = og.open(tmp_path / "graph", actor="ana", policy=tmp_path / "policy.yaml")
+    with pytest.raises(ConstraintViolation) as caught:
+        seen.mutate('delete Person where name = "cy"')
+    assert caught.value.message == "@card violation on edge WorksAt (min 1)"
 
 
 def test_differences_of_periods_under_rules_for_rows(graph: Graph, tmp_path: Path) -> None:

@@ -375,12 +375,25 @@ class GuardedWrite:
         return any(not self._holds(shown[name], image).all() for image in images for name in columns if name in shown)
 
     def hides_edges(self, delta: Delta, edge: EdgeType, source: str) -> bool:
-        """Return True if a node has unchanged outgoing edges of a type that are not visible."""
+        """Return True if a node has unchanged outgoing edges of a type that are not visible, or only hidden periods."""
         node, sources = self._catalog.nodes[edge.from_type], pa.array([source], pa.utf8())
         if self._lands and not len(self._visible_nodes(node, sources, _reader(delta))):
             return True
+        if node.has_periods and not self._keeps_period(delta, node, source):
+            return True
         rows = delta.surviving(edge.table_key, self._columns(edge), "src", sources)
         return not self.sees(edge, rows, _reader(delta)).all()
+
+    def _keeps_period(self, delta: Delta, node: NodeType, key: str) -> bool:
+        """Return True if a visible period of a key remains after the write."""
+        column, columns = node.end_column, self._columns(node)
+        rows = delta.surviving(
+            node.table_key, list(dict.fromkeys([*columns, column])), column, pa.array([key], pa.utf8())
+        )
+        if node.table_key in delta.tables:
+            written = delta.tables[node.table_key].rows
+            rows = pa.concat_tables([rows, written.filter(pc.equal(written[column], key)).select(rows.column_names)])
+        return bool(self.sees(node, rows).any())
 
     def visible_edges(self, delta: Delta, edge: EdgeType, ids: pa.Array) -> pa.Array:
         """Return the ids of committed edges that are visible."""

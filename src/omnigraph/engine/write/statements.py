@@ -324,8 +324,15 @@ class MutationRun:
         self._record_removed(node, ids)
         lost_ends = one_array(keys)
         if node.has_periods:
-            left = table.with_ids(table.ids_with([node.end_column], lost_ends), [node.end_column])[node.end_column]
-            lost_ends = lost_ends.filter(pc.invert(pc.is_in(lost_ends, value_set=one_array(left))))
+            columns = ["id", node.end_column]
+            if self._guard is not None:
+                columns = self._guard.needed(node, columns)
+            left = table.with_ids(table.ids_with([node.end_column], lost_ends), columns)
+            if self._guard is not None:
+                # Hidden periods do not decide about edges.
+                left = left.filter(pa.array(self._guard.sees(node, left)))
+            kept_ends = one_array(left[node.end_column])
+            lost_ends = lost_ends.filter(pc.invert(pc.is_in(lost_ends, value_set=kept_ends)))
         for edge in self.catalog.edges_touching[op.type_name]:
             edges = self.overlay.table(edge.table_key)
             ends = [end for end, type_ in (("src", edge.from_type), ("dst", edge.to_type)) if type_ == op.type_name]
