@@ -19,7 +19,7 @@ from omnigraph.engine.write.fill_vectors import CachingEmbedder
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.statements import MutationCounts, MutationRun, MutationServices
 from omnigraph.engine.write.unify import UnifyReport
-from omnigraph.errors import InputError
+from omnigraph.errors import InputError, KeyReused
 from omnigraph.observer import current
 from omnigraph.operations.embed.embedder import ColumnEmbedder
 from omnigraph.operations.graph_context import GraphContext
@@ -35,7 +35,7 @@ from omnigraph.versioning.model.manifest_objects import Commit
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.idempotency import GeneratedKey
 from omnigraph.versioning.write.transaction import Transaction
-from omnigraph.versioning.write.write import write
+from omnigraph.versioning.write.write import write_once
 
 if TYPE_CHECKING:
     from omnigraph.engine.write.row_guard import GuardedWrite
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from omnigraph.query.write_guard import WriteGuard
     from omnigraph.schema.catalog import Catalog
 
-COUNTS, ROWS, UNIFIED = "affected", "returned", "unified"
+COUNTS, ROWS, UNIFIED, SEEN = "affected", "returned", "unified", "seen"
 """Metadata keys of a commit with an idempotency key: its counts, the name and returned rows of its query, the report
-of `unify`."""
+of `unify`, and the digest of what the actor could see of the graph, if rules limited it."""
 _ROWS_BYTES_MAX = 65_536
 """Maximum size of returned rows in the metadata of a commit; all commits are read together."""
 
@@ -92,6 +92,8 @@ class _Attempt:
     snapshot_id: str = ""
     overlay: WriteOverlay | None = None
     unified: UnifyReport | None = None
+    seen: str | None = None
+    """The digest of what the actor sees of the graph; None if it sees everything."""
 
     def metadata(self, *, required: bool) -> dict[str, Any]:
         """Return the metadata that answers a repeated request.
@@ -100,6 +102,8 @@ class _Attempt:
         counts: dict[str, Any] = {COUNTS: [self.counts.nodes, self.counts.edges]}
         if self.unified is not None:
             counts[UNIFIED] = self.unified.to_json()
+        if self.seen is not None:
+            counts[SEEN] = self.seen
         if not self.rows.column_names:
             return counts
         packed = _encode_rows(self.rows)
@@ -175,6 +179,7 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
             transaction.based_on,
             overlay,
             run.unified if run.unified.nodes else None,
+            None if seen is None else seen.digest,
         )
         if options.idempotency_key is not None and not request.dry_run:
             outcome.update(done.metadata(required=not generated))
@@ -184,7 +189,10 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         transaction = Transaction(repository, replace(options, idempotency_key=None, request_hash=None))
         prepare(transaction)
         return _tried(context, transaction, done, started)
-    commit = write(repository, prepare, replace(options, kind="mutation", metadata=outcome, queued=True))
+    written = write_once(repository, prepare, replace(options, kind="mutation", metadata=outcome, queued=True))
+    commit = written.commit
+    if written.earlier is not None and commit is not None:
+        _check_sees_alike(context, commit)
     if commit is not None and COUNTS in commit.metadata and not generated:
         # If the key was used before, this is the commit of the earlier request, not of the attempt above.
         done = _Attempt.of_commit(commit)
@@ -201,6 +209,24 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
     )
     commit_id = commit.id if commit else None
     return MutationResult(done.counts.nodes, done.counts.edges, commit_id, rows, unified=done.unified)
+
+
+def _check_sees_alike(context: GraphContext, commit: Commit) -> None:
+    """Refuse to return rows of an earlier request again if the caller sees other rows or values than it did then."""
+    if ROWS not in commit.metadata and UNIFIED not in commit.metadata:
+        return
+    if not context.has_row_rules:
+        return
+    snapshot = context.repository.find_point(commit.id)
+    if snapshot is not None:
+        visibility = context.visibility_of(snapshot)
+        if visibility is None or visibility.digest == commit.metadata.get(SEEN):
+            return
+    raise KeyReused(
+        f"the mutation was already applied as commit {commit.id}, and you see other rows or values now than then; "
+        "nothing was written",
+        hint="read the rows with a query",
+    )
 
 
 def _tried(context: GraphContext, transaction: Transaction, done: _Attempt | None, started: float) -> MutationResult:

@@ -9,7 +9,16 @@ import pytest
 
 from omnigraph.engine.write.overlay import WriteOverlay
 from omnigraph.engine.write.row_guard import GuardedWrite
-from omnigraph.errors import CompileError, ConstraintViolation, Denied, InputError, KeyConflict, NotFound, TypeNotFound
+from omnigraph.errors import (
+    CompileError,
+    ConstraintViolation,
+    Denied,
+    InputError,
+    KeyConflict,
+    KeyReused,
+    NotFound,
+    TypeNotFound,
+)
 from omnigraph.graph import Graph
 from omnigraph.graph_open import init
 from omnigraph.operations.mutate import MutationResult, mutate
@@ -372,6 +381,45 @@ def test_the_guard_of_a_policy(graph):
     assert error.rules == ("own-tenant",)
     denied(graph, 'update Note set { pay: 9 } where name = "b"', "'pay'", guard=guard)
     denied(graph, 'delete Note where name = "a"', "'row_delete'", "Note 'a'", guard=guard)
+
+
+# -- repeated requests ---------------------------------------------------------------------------
+
+
+def repeated(graph: Graph, text: str, visibility: Visibility | None) -> MutationResult:
+    context = graph._context if visibility is None else graph._context.with_guard(WriteGuard(visibility))
+    return mutate(context, MutationRequest(QueryText(text), WriteOptions(idempotency_key="k")))
+
+
+NAMED = 'update Note set { state: "s" } where name = "a" as $n return { $n.name as name, $n.pay as pay }'
+TENANT = Visibility({"node:Note": ACME})
+
+
+@pytest.mark.parametrize("first", [None, TENANT, Visibility({}, {("node:Note", "pay"): NAMED_A})])
+def test_a_repeated_request_returns_rows_only_to_a_caller_that_sees_the_same(graph, first):
+    rows = [{"name": "a", "pay": 1}]
+    for visibility in (first, first, None):
+        assert repeated(graph, NAMED, visibility).rows.to_pylist() == rows
+    head = graph.snapshot().commit_id
+    hidden = compare("=", "tenant", "none")
+    for narrowed in (Visibility({"node:Note": hidden}), Visibility({"node:Note": ACME}, {("node:Note", "pay"): None})):
+        with pytest.raises(KeyReused, match="you see other rows or values now than then") as caught:
+            repeated(graph, NAMED, narrowed)
+        assert head in caught.value.message
+    assert graph.snapshot().commit_id == head
+
+
+def test_a_repeated_request_without_rows_returns_its_counts(graph):
+    text = 'update Note set { state: "s" } where name = "a"'
+    assert repeated(graph, text, None) == repeated(graph, text, TENANT)
+
+
+def test_a_repeated_unify_reports_only_to_a_caller_that_sees_the_same(graph):
+    graph.load([note("e", "acme")], mode="merge")
+    text = 'unify Note "e" into "d"'
+    assert repeated(graph, text, TENANT) == repeated(graph, text, TENANT)
+    with pytest.raises(KeyReused):
+        repeated(graph, text, SEES)
 
 
 # -- unify ---------------------------------------------------------------------------------------
