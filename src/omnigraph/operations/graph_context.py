@@ -12,7 +12,7 @@ from omnigraph.engine.cache.disk_cache import FOLDER as CACHE_FOLDER
 from omnigraph.engine.cache.remote_cache import RemoteCache
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.engine.cache.user_folder import forget_purged, graph_folder
-from omnigraph.errors import Denied, InputError, PolicyInvalid
+from omnigraph.errors import Denied, InputError
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.machine_memory import MemoryBudget
 from omnigraph.operations.authorization.authorized_points import authorized_snapshot, judge_silently
@@ -221,7 +221,7 @@ class GraphContext:
         """Return what the caller may see of a commit that it made: no tables if it broke the rules for rows."""
         try:
             return self.visible_commit(commit)
-        except (Denied, PolicyInvalid):
+        except Denied:
             return _limited_commit(commit, frozenset())
 
     def visible_commits(self, commits: Iterable[Commit]) -> Iterator[Commit]:

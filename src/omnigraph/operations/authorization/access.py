@@ -6,6 +6,7 @@ failure of the evaluation is an error of its own, never a decision.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
@@ -14,7 +15,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from omnigraph.errors import Denied
+from omnigraph.errors import Denied, PolicyInvalid
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
 from omnigraph.policy.proposal_rules import ProposalFacts
 from omnigraph.policy.rules import KNOWN_ACTIONS, action_name, branch_name
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from omnigraph.query.visibility import Visibility
     from omnigraph.query.write_guard import WriteGuard
     from omnigraph.schema.catalog import Catalog
+
+_log = logging.getLogger(__name__)
 
 Default = Literal["deny", "allow", "read"]
 """What is allowed without a policy: nothing, everything, or the action `read`."""
@@ -147,14 +150,29 @@ class Access:
         """
         return Access(self.policy, actor, groups=groups, default=self._default, graph=self.graph)
 
+    def row_policies(self, catalog: Catalog) -> RowPolicies | None:
+        """Return the rules for rows. Rules that do not fit the schema deny everything; the log has their problems."""
+        if self.policy is None:
+            return None
+        try:
+            return self.policy.row_policies(catalog)
+        except PolicyInvalid as error:
+            # The problems name types and properties that the caller may not see.
+            graph = "the graph" if self.graph is None else f"graph '{self.graph}'"
+            _log.error("the rules for rows do not fit the schema of %s: %s", graph, error.message)
+            raise Denied(
+                "the rules for rows of the policy do not fit the schema of the graph, so nothing is visible",
+                hint="'omnigraph policy validate' with the graph lists the problems",
+            ) from None
+
     def visibility(self, catalog: Catalog, branch: str) -> Visibility | None:
         """Return the rows and values of a branch that the caller may see; None if it sees everything."""
-        rules = self.policy.row_policies(catalog) if self.policy is not None else None
+        rules = self.row_policies(catalog)
         return rules.visibility(self._policy_actor(rules), branch) if rules is not None else None
 
     def write_guard(self, catalog: Catalog, branch: str) -> WriteGuard | None:
         """Return the rows and properties of a branch that the caller may change; None if it may change everything."""
-        rules = self.policy.row_policies(catalog) if self.policy is not None else None
+        rules = self.row_policies(catalog)
         return rules.write_guard(self._policy_actor(rules), branch) if rules is not None else None
 
     def _policy_actor(self, rules: RowPolicies) -> PolicyActor:

@@ -14,15 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from omnigraph.config_keys import SERVER, SERVER_SETTINGS
-from omnigraph.errors import Denied, NotFound, OmniGraphError, PolicyInvalid
+from omnigraph.errors import NotFound, OmniGraphError
 from omnigraph.operations.authorization.access import Access, Default
 from omnigraph.policy.decide import Policy, PolicyDecision
 from omnigraph.policy.proposal_rules import ProposalFacts
 from omnigraph.policy.statements import QueryFacts
-from omnigraph.query.visibility import Visibility
-from omnigraph.query.write_guard import WriteGuard
 from omnigraph.redaction import redact
-from omnigraph.schema.catalog import Catalog
 from omnigraph.server.audit import AuditLog
 from omnigraph.server.auth.authenticator import Authenticator
 from omnigraph.server.auth.modes import Mode
@@ -109,7 +106,7 @@ class ServerState:
                 default = "read"
             case _:
                 assert_never(self.mode)
-        return _access(GraphAccess, served.policy, principal, default, served.graph_id)
+        return _access(Access, served.policy, principal, default, served.graph_id)
 
     def server_access(self, principal: Principal | None) -> Access:
         """Return the rights of a caller to the server actions `graph_list`, `audit_read` and `admin`."""
@@ -130,31 +127,6 @@ class ServerState:
         kept = [graph_id for graph_id in self.graphs if graph_id in old.graphs]
         opened = [graph_id for graph_id in kept if self.graphs[graph_id].graph is not old.graphs[graph_id].graph]
         return found + [f"graph '{graph_id}' opened" for graph_id in opened]
-
-
-class GraphAccess(Access):
-    """The rights of a caller on a graph. Rules for rows that do not fit its schema deny everything."""
-
-    __slots__ = ()
-
-    def visibility(self, catalog: Catalog, branch: str) -> Visibility | None:
-        """Return the rows and values of a branch that the caller may see; None if it sees everything."""
-        try:
-            return super().visibility(catalog, branch)
-        except PolicyInvalid as error:
-            raise self._unfit(error) from None
-
-    def write_guard(self, catalog: Catalog, branch: str) -> WriteGuard | None:
-        """Return the rows and properties of a branch that the caller may change; None if it may change everything."""
-        try:
-            return super().write_guard(catalog, branch)
-        except PolicyInvalid as error:
-            raise self._unfit(error) from None
-
-    def _unfit(self, error: PolicyInvalid) -> Denied:
-        # The problems name types and properties that the caller may not see.
-        _log.error("the rules for rows do not fit the schema of graph '%s': %s", self.graph, error.message)
-        return Denied("the rules for rows of the policy do not fit the schema of the graph, so nothing is visible")
 
 
 class OpenServerAccess(Access):

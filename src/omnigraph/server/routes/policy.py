@@ -182,7 +182,7 @@ def _access(caller: Caller) -> Access:
 def _rows(caller: Caller, policy: Policy, branch: str) -> RowPolicies:
     """Return the rules for rows of the policy, bound to the schema of a branch."""
     context = context_of(caller.graph)
-    found = policy.row_policies(context.catalogs.of(context.snapshot(branch)))
+    found = _access(caller).row_policies(context.catalogs.of(context.snapshot(branch)))
     if found is None:
         raise InputError("the policy has no rules for rows", code="no_row_rules")
     return found
