@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,8 @@ from omnigraph.engine.exec.binding_table import BindingTable
 from omnigraph.engine.exec.context import MatchTooLarge
 from omnigraph.engine.exec.match_parts import parts_of
 from omnigraph.engine.exec.pipeline import MatchPipeline
-from omnigraph.engine.optimizer import pattern_optimizer
+from omnigraph.engine.optimizer import cost, pattern_optimizer
+from omnigraph.engine.optimizer.pattern_optimizer import PatternOptimizer
 from omnigraph.engine.result.result import Result
 from omnigraph.errors import CompileError, InputError
 from omnigraph.query.plan import ir
@@ -137,6 +139,32 @@ def plans_change(tune, monkeypatch):
 @pytest.mark.parametrize("number", range(10))
 def test_engine_agrees_with_the_oracle_if_plans_change(tmp_path, number):
     check(tmp_path / "graph", SEED + 700 + number, 20)
+
+
+@pytest.fixture
+def seeded(tune, monkeypatch) -> list[str]:
+    """Run blocks on their own, from the nodes of an outer variable wherever that is possible; return the variables."""
+    tune(chain_rows_max=0, seeded_rows_min=0)
+    for name in ("_SEED_SHARE", "_ONCE_SHARE"):
+        monkeypatch.setattr(pattern_optimizer, name, float("inf"))
+    monkeypatch.setattr(cost, "MATCH", -1e12)
+    start, found = PatternOptimizer.seeded, []
+
+    def noting(self: PatternOptimizer, *given: Any) -> Any:
+        chosen = start(self, *given)
+        if chosen is not None:
+            found.append(chosen[0])
+        return chosen
+
+    monkeypatch.setattr(PatternOptimizer, "seeded", noting)
+    return found
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_engine_agrees_with_the_oracle_if_blocks_start_from_outer_nodes(tmp_path, number, seeded):
+    for graph in range(4):
+        check(tmp_path / f"graph{graph}", SEED + 900 + 10 * number + graph, 20)
+    assert len(seeded) > 10
 
 
 @pytest.fixture

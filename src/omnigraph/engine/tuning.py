@@ -164,6 +164,8 @@ class Tuning:
     """Tables of fewer rows count as this large."""
     search_states: int = 400
     """States that the search for an order extends at most; it is exhaustive for patterns of seven variables."""
+    seeded_rows_min: int = 20_000
+    """Blocks that run once with fewer expected rows are not planned again for the nodes of their outer variables."""
     replan_factor: float = 50.0
     """The rest of a match is planned again if an operator has this many times the expected rows."""
     replan_rows_min: int = 20_000

@@ -10,7 +10,7 @@ in an equal order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from omnigraph.engine import tuning
@@ -64,6 +64,14 @@ class Replanner(Protocol):
 
         `live` are the variables used at the end, if rows are only counted. With `joins`, a part of the match may be
         found from its far end and joined.
+        """
+
+    def seeded(
+        self, block: ir.Pipeline, seeds: Mapping[str, int], live: frozenset[str] | None
+    ) -> tuple[str, Replanned] | None:
+        """Return operators of a block that runs once, for given nodes of one of some variables, and this variable.
+
+        `seeds` are the numbers of the nodes. The result is None if that does not pay.
         """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from dataclasses import field
+from typing import NamedTuple
 
 from omnigraph.engine.adjacency.adjacency import Adjacency, EdgeAdjacency
 from omnigraph.engine.adjacency.multi_edge import MultiEdgeAdjacency, TypedAdjacency
@@ -68,8 +69,13 @@ class OperatorProfile:
     how: tuple[str, ...]
 
 
-PlanChange = tuple[ir.Op, ir.Pipeline]
-"""An operator, and the operators that ran in place of it and of those after it."""
+class PlanChange(NamedTuple):
+    """Operators that ran in place of one and of those after it."""
+
+    replaced: ir.Op
+    by: ir.Pipeline
+    rows: float
+    """The rows that they were applied to, if a block ran for given nodes; else 1."""
 
 
 @dataclass
@@ -105,10 +111,10 @@ class Profile:
             steps[of] = step
         self.steps[first:] = steps.values()
 
-    def change(self, replaced: ir.Op, by: ir.Pipeline) -> None:
+    def change(self, replaced: ir.Op, by: ir.Pipeline, rows: float = 1.0) -> None:
         """Record that operators ran in place of one and of those after it, if the query is profiled."""
         if self.watch.profiling:
-            self.changes.append((replaced, by))
+            self.changes.append(PlanChange(replaced, by, rows))
 
 
 def bytes_limit(limits: Limits, cache: DataCache) -> int:

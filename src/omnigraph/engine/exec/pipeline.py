@@ -25,6 +25,7 @@ from omnigraph.engine.exec.inner_join import inner_join
 from omnigraph.engine.exec.left_join import NullExtendedTable, drop_absent, left_join
 from omnigraph.engine.exec.match_parts import combined, distinct_rows, divided, parts_of
 from omnigraph.engine.exec.node_scan import NodeScanner, passing_mask
+from omnigraph.engine.exec.seeds import distinct_nodes, is_large
 from omnigraph.engine.exec.shared_blocks import SharedBlocks
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.expr.key_codes import combine_codes, first_rows
@@ -389,8 +390,7 @@ class MatchPipeline:
 
     def _matched(self, op: ir.AntiJoin, bindings: BindingTable, expected: ExpectedRows | None) -> Mask:
         """Return a mask of the rows that match an inner pipeline which runs once, on its own."""
-        plan = RunningPlan(op.inner, live_after(op.inner, frozenset(op.outer_vars)), expected)
-        inner = self._shared.rows(op, None, lambda: self._pipeline(plan, BindingTable(), distinct=True))
+        inner = self._once(op, bindings, frozenset(op.outer_vars), expected)
         columns = [bindings.bound[name].numbers for name in op.outer_vars]
         found = [inner.bound[name].numbers for name in op.outer_vars]
         if len(columns) == 1:
@@ -400,6 +400,32 @@ class MatchPipeline:
             return cast(Mask, marks[columns[0]])
         codes, _ = combine_codes([np.concatenate(pair) for pair in zip(columns, found, strict=True)])
         return np.isin(codes[: bindings.count], codes[bindings.count :])
+
+    def _once(
+        self,
+        op: ir.AntiJoin | ir.LeftJoin,
+        outer: BindingTable,
+        live: frozenset[str] | None,
+        expected: ExpectedRows | None,
+    ) -> BindingTable:
+        """Return the rows of an inner pipeline that runs once: with all nodes, or with those of an outer variable that
+        has few. With `live`, they are a set.
+        """
+        start, plan = BindingTable(), RunningPlan(op.inner, None, expected)
+        if self._replanner is not None and op.shared is None and expected is not None and is_large(expected):
+            seeds = distinct_nodes(outer, op.outer_vars)
+            numbers = {name: bound.count for name, bound in seeds.items()}
+            found = self._replanner.seeded(expected.given(0), numbers, live) if seeds else None
+            if found is not None:
+                name, seeded = found
+                self._profile.change(op.inner[0], seeded.pipeline, numbers[name])
+                start = BindingTable(numbers[name], {name: seeds[name]})
+                reason = f"plan changed: ${name} has {numbers[name]:,} nodes"
+                plan = RunningPlan(seeded.pipeline, None, seeded.expected, reason=reason)
+        distinct = live is not None
+        if live is not None:
+            plan = replace(plan, live=live_after(plan.pipeline, live))
+        return self._shared.rows(op, None, lambda: self._pipeline(plan, start, distinct=distinct))
 
     def _inner_join(
         self, op: ir.InnerJoin, bindings: BindingTable, live: frozenset[str] | None, expected: ExpectedRows | None
@@ -429,8 +455,7 @@ class MatchPipeline:
         self, op: ir.LeftJoin, outer: BindingTable, expected: ExpectedRows | None
     ) -> tuple[BindingTable, Numbers]:
         """Return the rows of an inner pipeline which runs once, and the outer row to which each belongs."""
-        plan = RunningPlan(op.inner, None, expected)
-        inner = self._shared.rows(op, None, lambda: self._pipeline(plan, BindingTable()))
+        inner = self._once(op, outer, None, expected)
         pairs = [(outer.bound[name].numbers, inner.bound[name].numbers) for name in op.outer_vars]
         codes, count = combine_codes([np.concatenate(pair) for pair in pairs])
         owner_of = np.full(count, -1, np.int64)

@@ -122,3 +122,14 @@ class RestOptimizer:
         """Return some operators in their cheapest order for `rows` rows; None if their order is fixed."""
         found = self._optimizer.rest(pipeline, bound, float(rows), live, measured, joins=joins)
         return None if found is None or found.expected is None else Replanned(found.pipeline, found.expected)
+
+    def seeded(
+        self, block: ir.Pipeline, seeds: Mapping[str, int], live: frozenset[str] | None
+    ) -> tuple[str, Replanned] | None:
+        """Return operators of a block for given nodes of one of some variables, and the variable; None if that does not
+        pay.
+        """
+        found = self._optimizer.seeded(block, seeds, live)
+        if found is None or found[1].expected is None:
+            return None
+        return found[0], Replanned(found[1].pipeline, found[1].expected)

@@ -29,6 +29,8 @@ _ONCE_SHARE = 0.5
 """An optional block runs once if that costs at most this share: its rows are all materialised."""
 _JOIN_SHARE = 0.5
 """The rest of a match is joined with a part that is found from its far end if that costs at most this share."""
+_SEED_SHARE = 0.5
+"""A block starts from the nodes of an outer variable if that costs at most this share of a run for all nodes."""
 _DELAY_SHARE = 0.5
 """A negation waits for a later operator that leaves at most this share of the rows."""
 
@@ -133,6 +135,30 @@ class PatternOptimizer:
             found = self._joined(part, live, rows, outer)
             if found.cost < limit:
                 best, limit = found, found.cost
+        return best
+
+    def seeded(
+        self, block: ir.Pipeline, seeds: Mapping[str, int], live: frozenset[str] | None
+    ) -> tuple[str, OptimizedPattern] | None:
+        """Return a block that runs once, for given nodes of the variable for which that is the cheapest, and this
+        variable; None if all nodes cost little more. `seeds` are numbers of nodes.
+        """
+        pattern = pattern_of(block, self._types)
+        if pattern is None:
+            return None
+        pattern = self._simplified(pattern, live)
+        best, limit = None, self._of_pattern(pattern, live, 1.0, frozenset()).cost * _SEED_SHARE
+        for var, rows in seeds.items():
+            at = pattern.number(var)
+            if at is None:
+                continue
+            given = pattern.vertices[at]
+            vertices = (*pattern.vertices[:at], Vertex(var, given.type_name, outer=True), *pattern.vertices[at + 1 :])
+            filters = (*pattern.filters, *map(ir.Filter, given.filters))
+            seeded = replace(pattern, vertices=vertices, filters=filters)
+            found = self._of_pattern(seeded, live, float(rows), frozenset({var}))
+            if found.cost < limit:
+                best, limit = (var, found), found.cost
         return best
 
     def _joined(

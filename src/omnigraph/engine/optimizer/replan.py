@@ -45,3 +45,11 @@ class QueryReplanner:
     ) -> Replanned | None:
         """Return operators for `rows` rows that bind some variables; None if their order is fixed."""
         return self._optimizer.rest(rest, frozenset(bound), rows, live, measured, joins=joins)
+
+    def seeded(
+        self, block: ir.Pipeline, seeds: Mapping[str, int], live: frozenset[str] | None
+    ) -> tuple[str, Replanned] | None:
+        """Return operators of a block for given nodes of one of some variables, and the variable; None if that does not
+        pay.
+        """
+        return self._optimizer.seeded(block, seeds, live)

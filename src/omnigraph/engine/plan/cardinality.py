@@ -22,9 +22,19 @@ _HOPS_MAX = 16
 
 
 class CardinalityEstimates:
-    """Estimated rows after each operator of a plan."""
+    """Estimated rows after each operator of a plan.
 
-    def __init__(self, plan: ir.QueryIR, statistics: GraphStatistics, values: Mapping[str, Any] | None = None) -> None:
+    `starts` are the rows that blocks which ran for given nodes were applied to, by the identity of the first operator.
+    """
+
+    def __init__(
+        self,
+        plan: ir.QueryIR,
+        statistics: GraphStatistics,
+        values: Mapping[str, Any] | None = None,
+        starts: Mapping[int, float] | None = None,
+    ) -> None:
+        self._starts = starts or {}
         self._statistics = statistics
         self._selectivity = Selectivity(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), values)
         self._after: dict[int, float] = {}
@@ -52,7 +62,7 @@ class CardinalityEstimates:
                 case ir.Filter():
                     rows *= self._selectivity.of(op.condition)
                 case ir.LeftJoin():
-                    rows = max(rows, self._run(op.inner, 1.0 if op.independent else rows))
+                    rows = max(rows, self._run(op.inner, self._start(op, rows)))
                 case ir.AntiJoin():
                     rows *= self._unmatched(op, rows)
                 case ir.InnerJoin():
@@ -64,6 +74,12 @@ class CardinalityEstimates:
                     assert_never(op)
             self._after[id(op)] = rows
         return rows
+
+    def _start(self, op: ir.AntiJoin | ir.LeftJoin, rows: float) -> float:
+        """Return the rows that the inner pipeline of a block is applied to."""
+        if not op.independent:
+            return rows
+        return self._starts.get(id(op.inner[0]), 1.0) if op.inner else 1.0
 
     def _stage(self, op: ir.Stage) -> float:
         """Return the estimated rows of a stage; groups of nodes are not more than there are nodes that pass."""
@@ -81,7 +97,7 @@ class CardinalityEstimates:
 
     def _unmatched(self, op: ir.AntiJoin, rows: float) -> float:
         """Return the share of rows without a match, if matches are spread at random."""
-        matches = self._run(op.inner, 1.0 if op.independent else rows)
+        matches = self._run(op.inner, self._start(op, rows))
         of = math.prod(self._size(var) for var in op.outer_vars) if op.independent else rows
         if all(isinstance(inner, ir.Filter) for inner in op.inner):
             return 1 - matches / max(of, 1e-9)

@@ -237,7 +237,8 @@ class PlanExplainer:
         if profile.changes:
             plan = replace(plan, pipeline=_executed(plan.pipeline, list(profile.changes), steps))
             if estimates is not None:
-                estimates = CardinalityEstimates(plan, self._statistics, self._values)
+                starts = {id(change.by[0]): change.rows for change in profile.changes if change.by}
+                estimates = CardinalityEstimates(plan, self._statistics, self._values, starts)
         shares = dict(_shares(plan.pipeline, profile))
         ranks = [key for key in self._plan.order_by if isinstance(key.expr, ir.Nearest | ir.Bm25 | ir.Rrf)]
         if "rank" in steps and len(ranks) == len(self._plan.order_by):
@@ -299,9 +300,9 @@ def _executed(
     """
     # An operator can be among those that ran in place of it, also in a block, and be replaced again.
     for change in list(changes):
-        position = next((at for at, op in enumerate(pipeline) if op is change[0]), None)
+        position = next((at for at, op in enumerate(pipeline) if op is change.replaced), None)
         if position is not None:
-            pipeline = (*pipeline[:position], *change[1])
+            pipeline = (*pipeline[:position], *change.by)
             changes.remove(change)
     done: list[ir.Op] = []
     for op in pipeline:
