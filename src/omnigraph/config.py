@@ -1,8 +1,8 @@
 """The configuration file `omnigraph.yaml`: reading, validation, flattening to dotted keys.
 
 Values are validated against one table of keys. An unknown key is ignored with a warning, so that a typo is noticed; a
-known key with an invalid value is an error. Relative paths are relative to the folder of the file. Parent folders are
-not searched.
+server refuses it. A known key with an invalid value is an error. Relative paths are relative to the folder of the file.
+Parent folders are not searched.
 
 The operator file, `~/.omnigraph/config.yaml`, has lower precedence.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.config_keys import CONFIG_KEYS
-from omnigraph.config_parser import parse_keys
+from omnigraph.config_parser import UnknownKey, parse_keys
 from omnigraph.errors import InputError
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.operator_config import OPERATOR_FILE, OperatorConfig, read_operator
@@ -69,6 +69,8 @@ class Config:
     base: Path = field(default_factory=Path)
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
+    unknown: tuple[UnknownKey, ...] = ()
+    """The unknown keys of the file, of which the warnings tell."""
     operator: OperatorConfig = field(default_factory=lambda: OperatorConfig(Path(OPERATOR_FILE)))
 
     def get(self, key: str) -> Any:
@@ -183,7 +185,7 @@ def read_config(path: Path) -> Config:
 def parse_config(text: str, path: Path) -> Config:
     """Validate the text of a configuration file."""
     parsed = parse_keys(text, path, CONFIG_KEYS)
-    return Config(path, path.parent, parsed.values, parsed.warnings)
+    return Config(path, path.parent, parsed.values, parsed.warnings, parsed.unknown)
 
 
 def _is(key: str, section: str, member: str) -> bool:

@@ -89,6 +89,19 @@ def test_unknown_keys_cause_warnings():
     assert config.get("cli.graph") == "y"
 
 
+def test_an_entry_without_its_address_names_the_unknown_key():
+    with pytest.raises(InputError) as caught:
+        parse("graphs: {c: {url: ./c.omni}}")
+    assert caught.value.message.endswith("'graphs.c.uri' is missing")
+    assert caught.value.hint == "the entry has the unknown key 'graphs.c.url' (did you mean 'uri'?)"
+
+
+def test_unknown_keys_have_lines():
+    text = "x: &x { polcy: 1 }\nserver:\n  auth:\n    token: { file: t.json }\ngraphs: { a: { uri: x, <<: *x } }\n"
+    found = {".".join(key.parts): key.line for key in parse(text).unknown}
+    assert found == {"x": 1, "server.auth.token": 4, "graphs.a.polcy": None}
+
+
 def test_empty_file_and_empty_sections():
     assert parse("").values == {}
     assert parse("cli:\ngraphs:\n").values == {}

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from omnigraph.config import Config, config_path, find_config, with_env_file
 from omnigraph.config_keys import SERVER_SETTINGS
+from omnigraph.config_parser import check_known
 from omnigraph.errors import StorageError
 from omnigraph.machine_memory import MEMORY
 from omnigraph.operations.file_copies import FileCopies
@@ -41,6 +42,9 @@ from omnigraph.server.deployment.state import Digests, ServerState
 from omnigraph.server.deployment.watched_files import WatchedFiles
 from omnigraph.server.process.certificates import check_certificate
 from omnigraph.server.webhooks.targets import read_webhooks
+
+_OF_COMMANDS = frozenset({"aliases", "cli", "project", "query"})
+"""Sections of the configuration that do not concern a server; their unknown keys are warnings."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,8 @@ def _read_config(options: StartOptions, files: WatchedFiles) -> tuple[Config, Ma
     environ = os.environ if options.environ is None else options.environ
     files.note(config_path(options.config, environ)[0])
     config = find_config(options.config, environ)
+    if not options.private:
+        check_known(config.unknown, config.path, _OF_COMMANDS)
     named = config.get("auth.env_file")
     files.note(config.resolve(named) if named else None)
     return config, with_env_file(config, environ)

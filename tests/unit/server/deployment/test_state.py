@@ -395,3 +395,45 @@ def test_closed_audit_files_are_copied(site: Site):
     audit.record(entry())
     audit.close()
     assert len([*(site.folder / "copies").rglob("*.jsonl")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("polcy: { file: policy.yaml }", "line 2: unknown key 'polcy' (did you mean 'policy'?)"),
+        ("policy: { fil: policy.yaml }", "line 2: unknown key 'policy.fil' (did you mean 'file'?)"),
+        ("server: { auth: { token: { file: tokens.json } } }", "'server.auth.token' (did you mean 'tokens'?)"),
+        ("server: { aut: { tokens: { file: tokens.json } } }", "unknown key 'server.aut' (did you mean 'auth'?)"),
+        ("auth: { env_fil: .env }", "unknown key 'auth.env_fil' (did you mean 'env_file'?)"),
+        ("polcy: 1\ngrahs: 2", "line 2: unknown key 'polcy' (did you mean 'policy'?); line 3: unknown key 'grahs'"),
+    ],
+)
+def test_a_server_refuses_unknown_keys(site: Site, text: str, said: str):
+    path = site.write("omnigraph.yaml", f"graphs: {{kb: {{uri: ./kb.omni}}}}\n{text}\n")
+    for start in (site.holder, lambda: read_start_settings(site.options())):
+        with pytest.raises(InputError) as caught:
+            start()
+        assert caught.value.code == "bad_config"
+        assert caught.value.message.startswith(f"'{path}', line 2: unknown key ")
+        assert said in caught.value.message
+
+
+def test_a_server_refuses_unknown_keys_of_a_graph(site: Site):
+    site.write("omnigraph.yaml", "graphs:\n  kb:\n    uri: ./kb.omni\n    polcy: { file: policy.yaml }\n")
+    with pytest.raises(InputError, match=r"line 4: unknown key 'graphs.kb.polcy' \(did you mean 'policy'\?\)"):
+        site.holder()
+
+
+def test_unknown_keys_of_commands_are_warnings_of_a_server(site: Site):
+    site.config(more="cli: { grahp: kb }")
+    assert "unknown key 'cli.grahp'" in site.holder().current.warnings[0]
+
+
+def test_a_reload_with_an_unknown_key_keeps_the_state(site: Site):
+    holder = site.holder()
+    running = holder.current
+    site.config(more="polcy: { file: policy.yaml }")
+    report = holder.reload("test")
+    assert (report.ok, report.code, holder.current) == (False, "bad_config", running)
+    assert report.error is not None
+    assert "unknown key 'polcy'" in report.error
