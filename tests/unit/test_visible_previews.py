@@ -110,6 +110,7 @@ def test_preview_of_a_revert(graph):
     update(graph, "main", "x", text=f"{CANARY}4")
     preview = seen(graph).revert_preview(commit)
     assert (preview.conflicts, preview.hidden_conflicts) == ([], 1)
+    assert "1 conflict hidden from you" in repr(preview)
     assert has_no_canary(preview, preview.to_json())
 
 

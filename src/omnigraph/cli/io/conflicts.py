@@ -56,19 +56,25 @@ def _choice(what: str, how: str) -> Any:
 
 def print_plan(plan: MergePreview, title: str, source: str, verb: str) -> None:
     """Print the changes of each table, and every conflict."""
-    from omnigraph.operations.merge.merge import resolution_hint
+    from omnigraph.operations.merge.merge import HIDDEN_CONFLICTS_HINT, hidden_conflicts_text, resolution_hint
 
-    count = plural(len(plan.conflicts), "conflict")
-    outcome = f"{count}; would not {verb}" if plan.conflicts else f"{plan.outcome}; nothing was written"
+    found = [plural(len(plan.conflicts), "conflict")] if plan.conflicts else []
+    if plan.hidden_conflicts:
+        found.append(hidden_conflicts_text(plan.hidden_conflicts))
+    outcome = f"{'; '.join(found)}; would not {verb}" if found else f"{plan.outcome}; nothing was written"
     print(f"{title}: {outcome}")
     shown = plan.to_json()
     for key, table in shown["tables"].items():
         taken = f", adopted from {source}" if table["adopted"] else ""
         counts = f"{table['inserted']} inserted, {table['updated']} updated, {table['deleted']} deleted"
         print(f"  {key}: {counts}{taken}")
+    if plan.hidden_changes:
+        print("  other changes are hidden from you")
     for step in shown["schema_steps"]:
         print(f"  schema: {step}")
     for conflict in plan.conflicts:
         print(f"conflict  {conflict.id} ({conflict.kind}) {conflict.message}")
     if plan.conflicts:
-        print(f"{count}; {hint_for(resolution_hint(plan.conflicts), 'cli')}")
+        print(f"{found[0]}; {hint_for(resolution_hint(plan.conflicts), 'cli')}")
+    elif plan.hidden_conflicts:
+        print(f"{found[0]}; {HIDDEN_CONFLICTS_HINT}")

@@ -51,7 +51,7 @@ from omnigraph.versioning.write.write import write_once
 if TYPE_CHECKING:
     from omnigraph.policy.breakage import SchemaCheck
 
-_HIDDEN_HINT = "ask an actor who can read the rows to merge"
+HIDDEN_CONFLICTS_HINT = "ask an actor who can read the rows to merge"
 _RESOLUTIONS: tuple[Resolution, ...] = ("ours", "theirs", "columns")
 
 
@@ -278,7 +278,7 @@ def conflict_error(plan: MergePlan, what: str) -> MergeConflict:
     if plan.hidden_conflicts:
         found.append(hidden_conflicts_text(plan.hidden_conflicts))
         if not conflicts:
-            hint = Hint(_HIDDEN_HINT, cli=_HIDDEN_HINT)
+            hint = Hint(HIDDEN_CONFLICTS_HINT, cli=HIDDEN_CONFLICTS_HINT)
     return MergeConflict(f"{what}: {'; '.join(found)}; the target is unchanged", conflicts, hint=hint)
 
 

@@ -88,7 +88,9 @@ class MergePreview:
         ):
             counts[what if count == 1 else f"{what}s"] = count
         if self.hidden_conflicts:
-            counts["conflicts hidden from you"] = self.hidden_conflicts
+            counts[f"{'conflict' if self.hidden_conflicts == 1 else 'conflicts'} hidden from you"] = (
+                self.hidden_conflicts
+            )
         listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
         return f"<MergePreview {self.outcome}: {listed or 'no changes'}>"
 

@@ -400,6 +400,32 @@ def test_counts_of_commands_are_those_of_visible_rows(limited, cli):
         assert ("zebraword" in out) == (actor == "ola")
 
 
+def test_previews_say_that_hidden_conflicts_prevent_the_merge(limited, cli):
+    query = 'query set() {{ update Note set {{ text: "{}" }} where name = "{}" }}'
+    assert cli("--as", "ola", "branch", "create", "side")[0] == 0
+    for branch in ("main", "side"):
+        text = query.format(branch, "zebraword")
+        assert cli("--as", "ola", "change", "-e", text, "--branch", branch, "--quiet")[0] == 0
+    for name in ("seen", "zebraword2"):
+        text = query.format("x", name)
+        assert cli("--as", "ola", "change", "-e", text, "--branch", "side", "--quiet")[0] == 0
+    code, out, _ = cli("--as", "rea", "branch", "merge", "side", "--preview")
+    assert code == 0
+    assert out == (
+        "merge preview side -> main: 1 conflict is hidden from you; would not merge\n"
+        "  node:Note: 0 inserted, 1 updated, 0 deleted\n"
+        "  other changes are hidden from you\n"
+        "1 conflict is hidden from you; ask an actor who can read the rows to merge\n"
+    )
+    code, _, err = cli("--as", "rea", "branch", "merge", "side", "--quiet")
+    assert code == 1
+    assert "1 conflict is hidden from you; the target is unchanged" in err
+    assert cli("--as", "ola", "propose", "side", "-m", "Side", "--quiet")[0] == 0
+    number = document(cli("--as", "ola", "proposal", "list", "--json"))["proposals"][0]["id"]
+    out = cli("--as", "rea", "proposal", "conflicts", str(number))[1]
+    assert out.startswith("merge side -> main: 1 conflict is hidden from you; would not merge\n")
+
+
 # -- rows and properties -----------------------------------------------------------------------------
 
 NOTES = """\

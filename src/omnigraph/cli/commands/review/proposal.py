@@ -150,7 +150,7 @@ def conflicts_command(run: Invocation, id: Id, as_json: Json = False) -> None:
         members = {"source": proposal.source, "target": proposal.target, **plan.to_json(json_value)}
         print_json(MergePreviewDocument.of(members))
         return
-    print_plan(plan, f"merge {proposal.source} -> {proposal.target}", proposal.source, "merged")
+    print_plan(plan, f"merge {proposal.source} -> {proposal.target}", proposal.source, "merge")
 
 
 @app.command("comment")
