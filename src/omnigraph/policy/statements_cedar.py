@@ -8,6 +8,7 @@ a rule that allows, a missing attribute means not granted; in one that denies, d
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from omnigraph.policy.statements import (
     actions_of,
 )
 from omnigraph.policy.yaml_nodes import ProblemLog
+from omnigraph.suggestions import did_you_mean
 
 CedarJson = dict[str, Any]
 """A policy or an expression in the JSON form of Cedar."""
@@ -170,7 +172,7 @@ class CedarStatements:
     def _validate(self, log: ProblemLog) -> None:
         """Validate strictly. Policies that name types of rows are validated with the schema of the graph only."""
         plain = {key: policy for key, policy in self._policies.items() if not _names_rows(policy)}
-        validate(plain, self._rule_of, self.schema, log)
+        validate(plain, self._rule_of, self._statements, self.schema, log)
         log.raise_any()
 
 
@@ -268,7 +270,8 @@ def rule_condition(rule: Statement, optional: Mapping[str, Collection[str]], log
     try:
         body = parse_condition(rule.when)
     except ValueError as error:
-        log.add("", f"rule '{rule.id}': 'when' is not a condition of Cedar: {error}", rule.line, rule=rule.id)
+        message = f"rule '{rule.id}': 'when' is not a condition of Cedar: {error}"
+        log.add("", message, rule.line, rule=rule.id, hint=_syntax_hint(rule.when))
         return []
     read = {(variable, name) for variable, name, _ in accesses(body)}
     problem = None
@@ -280,11 +283,28 @@ def rule_condition(rule: Statement, optional: Mapping[str, Collection[str]], log
         problem = "'when' of a rule for branches can read 'owner', 'name' and 'protected' of 'resource' alone"
     elif ("context", "matches") in read:
         problem = "'when' cannot read 'context.matches'"
+    for name in sorted(name for variable, name in read if variable == "principal" and "principal" in optional):
+        known = ("id", *optional["principal"])
+        if name and name not in known:
+            hint = did_you_mean(name, known) or "attributes of actors are declared under 'attributes.declare'"
+            message = f"rule '{rule.id}': 'principal' has no attribute '{name}'"
+            log.add("", message, rule.line, rule=rule.id, hint=hint)
+            return []
     if problem is not None:
         hint = "write 'queries' to select queries" if rule.is_of_queries else "write 'branches' to select branches"
         log.add("", f"rule '{rule.id}': {problem}", rule.line, rule=rule.id, hint=hint)
         return []
     return [guarded(body, deny=rule.effect == "deny", optional=optional)]
+
+
+def _syntax_hint(text: str) -> str | None:
+    """Return what Cedar lacks that a condition seems to use, or None."""
+    plain = re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)
+    if re.search(r"\b[0-9]+\.[0-9]", plain):
+        return "Cedar has no floats: write an integer; properties of type F64 and F32 cannot be used in conditions"
+    if "'" in plain:
+        return "texts are in double quotes"
+    return None
 
 
 def guarded(body: CedarJson, *, deny: bool, optional: Mapping[str, Collection[str]]) -> CedarJson:
@@ -379,7 +399,13 @@ def policies_text(policies: Mapping[str, CedarJson]) -> str:
     return str(load_cedarpy().format_policies("\n\n".join(texts))) if texts else ""
 
 
-def validate(policies: Mapping[str, CedarJson], rule_of: Mapping[str, str], schema: Any, log: ProblemLog) -> None:
+def validate(
+    policies: Mapping[str, CedarJson],
+    rule_of: Mapping[str, str],
+    statements: PolicyStatements,
+    schema: Any,
+    log: ProblemLog,
+) -> None:
     """Validate policies strictly and report the errors of Cedar with the rule of each."""
     if not policies:
         return
@@ -391,7 +417,10 @@ def validate(policies: Mapping[str, CedarJson], rule_of: Mapping[str, str], sche
         found = cedarpy.validate_policies(str(policy_set({policy_id: policy})), schema)
         for error in found.errors:
             message = str(error.error).removeprefix("for policy `policy0`, ")
-            log.add("", f"rule '{rule_of[policy_id]}': Cedar rejects it: {message}", rule=rule_of[policy_id])
+            rule = rule_of[policy_id]
+            written = statements.rule_by_id.get(rule)
+            line = written.line if written is not None else None
+            log.add("", f"rule '{rule}': Cedar rejects it: {message}", line, rule=rule)
 
 
 def judge(

@@ -7,7 +7,7 @@ from the graph, refuses what `rows` cannot translate, and adds the permits of ty
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,7 +115,9 @@ class _Compiler:
             if rule.family == "graph":
                 self._compile_role(rule)
                 continue
-            for table in self._named(rule, log):
+            tables = list(self._named(rule, log))
+            self._check_enums(rule, tables, log)
+            for table in tables:
                 self._check_rule(rule, table, log)
                 policy_id = f"{rule.id}:{table.key}"
                 self._add(policy_id, rule.id, self._statement(rule, table, log))
@@ -178,9 +180,27 @@ class _Compiler:
         read = {name for variable, name, _ in self._reads(rule) if variable == "resource"}
         for name in sorted(read - set(table.columns)):
             if name in properties and not has_cedar_type(properties[name].type):
-                add(f"'{name}' of '{name_of}' is a {properties[name].type}, which has no Cedar type")
+                floats = "properties of type F64 and F32 cannot be used in conditions: Cedar has no floats"
+                hint = floats if properties[name].type.scalar in ("F32", "F64") else None
+                add(f"'{name}' of '{name_of}' is a {properties[name].type}, which has no Cedar type", hint)
             elif name:
                 add(f"'{name_of}' has no property '{name}'", did_you_mean(name, properties))
+
+    def _check_enums(self, rule: Statement, tables: Sequence[RowTable], log: ProblemLog) -> None:
+        """Report texts that a condition compares with a property and that are a value of it in no type of the rule."""
+        if rule.when is None:
+            return
+        condition = rule_condition(rule, {}, ProblemLog("", ""))
+        for name, value in sorted(set(_compared_texts(condition))):
+            types = [table.type.properties[name].type for table in tables if name in table.type.properties]
+            enums = [type_.enum_values for type_ in types]
+            known = sorted({one for values in enums if values is not None for one in values})
+            if types and None not in enums and value not in known:
+                message = (
+                    f"rule '{rule.id}': '{value}' is not a value of '{name}', which is {types[0].with_nullable(False)}"
+                )
+                hint = did_you_mean(value, known) or f"the values are {', '.join(known)}"
+                log.add("", message, rule.line, rule=rule.id, hint=hint)
 
     def _reads(self, rule: Statement) -> list[tuple[str, str, bool]]:
         condition = rule_condition(replace(rule, line=None), {}, ProblemLog("", ""))
@@ -191,7 +211,7 @@ class _Compiler:
         files = {one: dict(policy) for one, policy in self._statements.cedar_policies.items()}
         plain, rule_of = graph_policies(self._statements, log)
         names = {**rule_of, **{one: one for one in files}, **self._rule_of}
-        validate({**plain, **files, **self._policies}, names, self._schema, log)
+        validate({**plain, **files, **self._policies}, names, self._statements, self._schema, log)
 
     def _translate(self, log: ProblemLog) -> None:
         """Refuse what cannot be translated, and find the properties that rules guard."""
@@ -335,6 +355,32 @@ class _Compiler:
                 for action in (actions_of(policy) or _IN_RULES) & _IN_RULES:
                     found.setdefault((action, key), []).append(policy_id)
         return {key: tuple(ids) for key, ids in found.items()}
+
+
+def _compared_texts(node: Any) -> Iterator[tuple[str, str]]:
+    """Yield the properties of a row that an expression compares with texts, each with a text."""
+    if isinstance(node, list):
+        for part in node:
+            yield from _compared_texts(part)
+    if not isinstance(node, dict):
+        return
+    for operator, part in node.items():
+        if operator in ("==", "!=", "contains") and isinstance(part, dict) and {*part} == {"left", "right"}:
+            sides = part["left"], part["right"]
+            names = [name for side in sides if (name := _property_of(side)) is not None]
+            yield from ((name, text) for name in names for side in sides for text in _texts_in(side))
+        yield from _compared_texts(part)
+
+
+def _property_of(node: CedarJson) -> str | None:
+    access = node.get(".")
+    return str(access["attr"]) if access is not None and access["left"] == {"Var": "resource"} else None
+
+
+def _texts_in(node: CedarJson) -> list[str]:
+    """Return the texts of a literal or of a set of literals."""
+    values = [member.get("Value") for member in node.get("Set", [node])]
+    return [value for value in values if isinstance(value, str)]
 
 
 def _reads_row(condition: RowCondition) -> bool:

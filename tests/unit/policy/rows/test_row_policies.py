@@ -31,6 +31,7 @@ node Customer implements Owned {
     tags: [String]?
     due: Date?
     score: F64?
+    stage: enum(draft, final)?
 }
 node Note implements Owned {
     slug: String @key
@@ -284,6 +285,52 @@ def test_translation(schema, when, text):
 def test_refusals(schema, when, reason):
     found = problems(schema, rule(when))
     assert any(reason in message and "rule 'r'" in message for message in found), found
+
+
+@pytest.mark.parametrize(
+    ("when", "value", "hint"),
+    [
+        ('resource.stage == "Draft"', "Draft", "did you mean 'draft'?"),
+        ('resource.level > 1 && "finl" != resource.stage', "finl", "did you mean 'final'?"),
+        ('["draft", "other"].contains(resource.stage)', "other", "the values are draft, final"),
+    ],
+)
+def test_texts_that_an_enum_does_not_have(schema, when, value, hint):
+    with pytest.raises(PolicyInvalid) as caught:
+        bind(schema, rule(when))
+    (problem,) = caught.value.problems
+    assert problem.message == f"rule 'r': '{value}' is not a value of 'stage', which is enum(draft, final)"
+    assert (problem.hint, problem.rule) == (hint, "r")
+    assert problem.line is not None
+
+
+def test_an_enum_value_of_another_type_of_the_rule_is_accepted():
+    schema = compile_schema(
+        "node A { k: String @key stage: enum(a, b) }\nnode B { k: String @key stage: enum(b, c) }\n"
+    )
+    bind(schema, rule('resource.stage == "c" || resource.k == "x"', types="[A, B]"))
+    with pytest.raises(PolicyInvalid, match="'d' is not a value of 'stage'"):
+        bind(schema, rule('resource.stage == "d"', types="[A, B]"))
+
+
+@pytest.mark.parametrize(
+    ("when", "reason", "hint"),
+    [
+        ("principal.lvel == 3", "'principal' has no attribute 'lvel'", "did you mean 'level'?"),
+        ("principal.age == 3", "'principal' has no attribute 'age'", "'attributes.declare'"),
+        ("resource.level > 3.0", "'when' is not a condition of Cedar", "Cedar has no floats"),
+        ("resource.score > 3", "is a F64?, which has no Cedar type", "Cedar has no floats"),
+        ("resource.tenant == 'a'", "'when' is not a condition of Cedar", "texts are in double quotes"),
+        ('principal.level == "a"', "Cedar rejects it", None),
+    ],
+)
+def test_refusals_have_lines_and_hints(schema, when, reason, hint):
+    with pytest.raises(PolicyInvalid) as caught:
+        bind(schema, rule(when))
+    (problem,) = caught.value.problems
+    assert reason in problem.message
+    assert problem.line == rule(when).count("\n", 0, rule(when).index("allow:")) + 1
+    assert hint in problem.hint if hint is not None else problem.hint is None
 
 
 def test_a_condition_that_is_too_large_is_refused(schema):
