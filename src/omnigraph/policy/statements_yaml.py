@@ -129,17 +129,18 @@ def _attributes(
             hint="write: declare: { tenant: String }",
         )
     values: dict[str, dict[str, AttributeValue]] = {}
+    names = tuple(types.members) if isinstance(types, YamlMap) else ()
     for actor, given in node.members.items():
         if actor != "declare":
-            values[actor] = _values_of(actor, given, declared, log)
+            values[actor] = _values_of(actor, given, names, declared, log)
     return declared, values
 
 
 def _values_of(
-    actor: str, node: YamlNode, declared: Mapping[str, AttributeType], log: ProblemLog
+    actor: str, node: YamlNode, names: Iterable[str], declared: Mapping[str, AttributeType], log: ProblemLog
 ) -> dict[str, AttributeValue]:
     path = f"attributes.{actor}"
-    members = log.expect_map(node, path, tuple(declared))
+    members = log.expect_map(node, path, names)
     found: dict[str, AttributeValue] = {}
     for name, value in members.items():
         if name not in declared:
@@ -274,7 +275,7 @@ class _StatementReader:
             self.log.add(path, "is missing", line, rule=rule, hint=hint)
             return ""
         members = self.log.expect_map(node, path, ("group", "any"), rule=rule)
-        if not isinstance(node, YamlMap):
+        if not isinstance(node, YamlMap) or (members and {*members}.isdisjoint({"group", "any"})):
             return ""
         if len(members) != 1:
             self.log.add(path, "must have exactly one of 'group' and 'any'", node.line, rule=rule, hint=hint)

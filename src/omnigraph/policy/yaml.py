@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,16 @@ from omnigraph.policy.rules import (
     ScopeKey,
     other_kind,
 )
-from omnigraph.policy.yaml_nodes import ProblemLog, YamlList, YamlMap, YamlNode, join, parse_yaml, read_policy_text
+from omnigraph.policy.yaml_nodes import (
+    ProblemLog,
+    YamlList,
+    YamlMap,
+    YamlNode,
+    YamlScalar,
+    join,
+    parse_yaml,
+    read_policy_text,
+)
 from omnigraph.suggestions import did_you_mean, listing
 
 _KEYS: Mapping[PolicyKind, tuple[str, ...]] = {
@@ -27,6 +36,22 @@ _KEYS: Mapping[PolicyKind, tuple[str, ...]] = {
     "server": ("version", "groups", "rules"),
 }
 _RULE_KEYS = ("id", "allow")
+_SECOND_KEYS = frozenset({"attributes", "rows", "proposals"})
+_SECOND_BODY_KEYS = frozenset(
+    {
+        "except",
+        "role",
+        "branches",
+        "target_branches",
+        "types",
+        "properties",
+        "queries",
+        "when",
+        "otherwise",
+        "row_check",
+    }
+)
+"""Keys of version 2 that version 1 does not have: of the file, and of the body of a rule."""
 _ALLOW_KEYS = ("actors", "actions", *SCOPE_KEYS)
 
 
@@ -43,12 +68,46 @@ def parse_rules(text: str, source: str = "policy.yaml", kind: PolicyKind = "grap
 
 def rules_of(root: YamlNode | None, log: ProblemLog, source: str, kind: PolicyKind) -> PolicyRules:
     """Return the rules of a document of version 1; raises `PolicyInvalid` with all problems."""
+    _check_second_version(root, log)
     members = log.expect_root(root, _KEYS[kind])
     groups = read_groups(members.get("groups"), log)
     protected = _protected(members.get("protected_branches"), log)
     rules = _RuleReader(groups, kind, log).rules(members.get("rules"))
     log.raise_any()
     return PolicyRules(groups, protected, rules, source, kind)
+
+
+def _check_second_version(root: YamlNode | None, log: ProblemLog) -> None:
+    """Report one problem, not one for each key, if a file without `version: 2` has keys of version 2."""
+    if not isinstance(root, YamlMap) or log.problems:
+        return
+    found = next(_second_keys(root), None)
+    if found is None:
+        return
+    line, key = found
+    node = root.members.get("version")
+    written = "is missing" if node is None else f"is {node.text}" if isinstance(node, YamlScalar) else "is not a number"
+    hint = "add the line: version: 2" if node is None else "write: version: 2"
+    place = node.line if node is not None else None
+    log.add("version", f"{written}, but '{key}' on line {line} is a key of version 2", place, hint=hint)
+    log.raise_any()
+
+
+def _second_keys(root: YamlMap) -> Iterator[tuple[int, str]]:
+    """Yield the keys of a file that version 2 alone has, with their lines."""
+    yield from ((root.lines[key], key) for key in root.members if key in _SECOND_KEYS)
+    rules = root.members.get("rules")
+    for rule in rules.items if isinstance(rules, YamlList) else ():
+        if not isinstance(rule, YamlMap):
+            continue
+        if "deny" in rule.members:
+            yield rule.lines["deny"], "deny"
+        body = rule.members.get("allow")
+        if isinstance(body, YamlMap):
+            yield from ((body.lines[key], key) for key in body.members if key in _SECOND_BODY_KEYS)
+            actors = body.members.get("actors")
+            if isinstance(actors, YamlMap) and "any" in actors.members:
+                yield actors.lines["any"], "any"
 
 
 def read_groups(node: YamlNode | None, log: ProblemLog) -> dict[str, tuple[str, ...]]:

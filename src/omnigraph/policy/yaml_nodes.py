@@ -120,7 +120,7 @@ class ProblemLog:
         allowed = tuple(known)
         for key in node.members:
             if key not in allowed:
-                hint = did_you_mean(key, allowed) or f"the keys are {', '.join(allowed)}"
+                hint = did_you_mean(key, allowed) or (f"the keys are {', '.join(allowed)}" if allowed else None)
                 self.add(join(path, key), f"unknown key '{key}'", node.lines[key], rule=rule, hint=hint)
         return node.members
 
@@ -180,7 +180,8 @@ class ProblemLog:
             found = f"{node.text} ({node.kind})" if isinstance(node, YamlScalar) else describe_node(node)
             expected = version if version_of(members) is not None else "1 or 2"
             message = f"unsupported version {found}; expected {expected}"
-            self.add("version", message, node.line, hint=f"write: version: {version}")
+            hint = f"write: version: {version}" if version_of(members) is not None else "write: version: 2"
+            self.add("version", message, node.line, hint=hint)
 
 
 def version_of(members: Mapping[str, YamlNode]) -> int | None:

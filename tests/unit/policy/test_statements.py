@@ -177,7 +177,10 @@ def test_check_possible_considers_other_branches():
             "rules: [{id: a, allow: {actors: {any: true}, actions: [read], when: 'true} unless {false'}}]",
             "more than one",
         ),
-        ("rules: [{id: a, allow: {actors: {any: true}, actions: [read], when: 'principal.nope'}}]", "has no attribute 'nope'"),
+        (
+            "rules: [{id: a, allow: {actors: {any: true}, actions: [read], when: 'principal.nope'}}]",
+            "has no attribute 'nope'",
+        ),
         (
             "rules: [{id: a, allow: {actors: {any: true}, actions: [read], when: 'resource.tenant == 1'}}]",
             "'resource' alone",
@@ -191,12 +194,30 @@ def test_check_possible_considers_other_branches():
         ("attributes: { declare: { level: Lng } }", "did you mean 'Long'"),
         ("attributes: { declare: { id: String } }", "it cannot be declared"),
         ("attributes: { ana: { level: 3 } }", "attributes.declare"),
+        ("attributes: { declare: {}, ana: { lab: x } }", "attributes.ana.lab: unknown key 'lab'"),
         ("rows: { default: hide }", "there is no default 'hide'"),
     ],
 )
 def test_problems(text, wanted):
     found = problems(f"version: 2\ngroups: {{ g: [ana] }}\n{text}\n")
     assert any(wanted in one for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "rules: [{id: a, allow: {actors: {actor: ana}, actions: [read]}}]",
+            "line 3, rules[0].allow.actors.actor: unknown key 'actor' (the keys are group, any)",
+        ),
+        (
+            "attributes: { declare: { lab: Strng }, ana: { lab: x } }",
+            "line 3, attributes.declare.lab: there is no type 'Strng' (did you mean 'String'?)",
+        ),
+    ],
+)
+def test_one_mistake_is_one_problem(text, wanted):
+    assert problems(f"version: 2\ngroups: {{ g: [ana] }}\n{text}\n") == [wanted]
 
 
 def test_a_condition_cannot_leave_its_place():

@@ -5,6 +5,7 @@ import pytest
 from omnigraph.errors import InputError, PolicyInvalid
 from omnigraph.policy import Policy, load_policy, load_server_policy, parse_rules, read_rules
 from omnigraph.policy.advice import warnings_of
+from omnigraph.policy.load import parse_policy_text
 from omnigraph.policy.rules import GRAPH_ACTIONS
 from omnigraph.policy.starter import starter_policy, starter_tests
 from omnigraph.policy.tests import parse_cases, run_cases
@@ -127,6 +128,35 @@ def test_problem_names_its_key_and_remedy(text, path, words):
     ((found_path, described, _),) = problems(text)
     assert found_path == path
     assert all(word in described for word in words), described
+
+
+RULE = "rules:\n  - id: a\n    {effect}: {{ actors: {{ group: g }}, actions: [read]{more} }}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("rows: { default: allow }\nrules: [{id: a, deny: {x: 1}}]\n", "'rows' on line 2"),
+        ("attributes: { declare: { a: Strng } }\n", "'attributes' on line 2"),
+        (RULE.format(effect="deny", more=""), "'deny' on line 4"),
+        (RULE.format(effect="allow", more=", when: 'true', types: [A]"), "'when' on line 4"),
+        (RULE.format(effect="allow", more="").replace("group: g", "any: true"), "'any' on line 4"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("version", "said", "hint"),
+    [
+        ("groups: { g: [ana] }", "is missing", "add the line: version: 2"),
+        ("version: 1", "is 1", "write: version: 2"),
+        ("version: 3", "is 3", "write: version: 2"),
+    ],
+)
+def test_keys_of_version_2_need_version_2(text, key, version, said, hint):
+    with pytest.raises(PolicyInvalid) as caught:
+        parse_policy_text(f"{version}\n{text}")
+    (problem,) = caught.value.problems
+    assert problem.message == f"{said}, but {key} is a key of version 2"
+    assert (problem.path, problem.hint) == ("version", hint)
 
 
 def test_repeated_rule_id_on_the_same_line():
