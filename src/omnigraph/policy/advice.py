@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from omnigraph.policy.rules import WITHOUT_EFFECT, PolicyRules
 from omnigraph.policy.statements import PolicyStatements
+from omnigraph.suggestions import did_you_mean
 
 
 def warnings_of(rules: PolicyRules | PolicyStatements) -> list[str]:
@@ -13,6 +14,22 @@ def warnings_of(rules: PolicyRules | PolicyStatements) -> list[str]:
     if isinstance(rules, PolicyStatements):
         return list(_statement_warnings(rules))
     return [*_unused(rules), *_actions(rules), *_scoped_reads(rules)]
+
+
+def warnings_of_names(
+    rules: PolicyRules | PolicyStatements, groups: Iterable[str], attributes: Iterable[str]
+) -> list[str]:
+    """Return the warnings about groups and attributes of an actor that a policy does not name."""
+    held = rules.declared if isinstance(rules, PolicyStatements) else ()
+    named = {*rules.groups, *(rules.cedar_groups if isinstance(rules, PolicyStatements) else ())}
+    found = []
+    for kind, names, known in (("group", groups, sorted(named)), ("attribute", attributes, sorted(held))):
+        for name in dict.fromkeys(names):
+            if name not in known:
+                near = did_you_mean(name, known)
+                verb = "names" if kind == "group" else "declares"
+                found.append(f"the policy {verb} no {kind} '{name}', which has no effect{f' ({near})' if near else ''}")
+    return found
 
 
 def _unused(rules: PolicyRules) -> Iterator[str]:

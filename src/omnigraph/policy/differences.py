@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from omnigraph.policy.rules import (
 
 if TYPE_CHECKING:
     from omnigraph.policy.rows.row_policies import RowPolicies
-    from omnigraph.policy.statements import PolicyStatements, QueryFacts
+    from omnigraph.policy.statements import AttributeValue, PolicyStatements, QueryFacts
 
 OTHER_ACTOR, OTHER_BRANCH, OTHER_QUERY = "any other actor", "any/other/branch", "any_other_query"
 """Stand for the actors, branches and stored queries that neither policy names."""
@@ -87,6 +88,42 @@ class RowChange:
         return {"actor": self.actor, "action": self.action, **place, "old": self.old, "new": self.new}
 
 
+@dataclass(frozen=True)
+class AttributeChange:
+    """An attribute of an actor that two policies set differently; None is no value."""
+
+    actor: str
+    name: str
+    old: AttributeValue | None
+    new: AttributeValue | None
+
+    def describe(self) -> str:
+        """Return the change as one line."""
+        return f"{self.actor}: attribute '{self.name}': {_shown(self.old)} -> {_shown(self.new)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as a JSON object."""
+        return {"actor": self.actor, "attribute": self.name, "old": _plain(self.old), "new": _plain(self.new)}
+
+
+def attribute_differences(old: Policy, new: Policy) -> Iterator[AttributeChange]:
+    """Yield the attributes of actors that two policies set differently."""
+    before, after = ({} if isinstance(p.rules, PolicyRules) else p.rules.attributes for p in (old, new))
+    for actor in dict.fromkeys((*before, *after)):
+        first, second = before.get(actor, {}), after.get(actor, {})
+        for name in dict.fromkeys((*first, *second)):
+            if first.get(name) != second.get(name):
+                yield AttributeChange(actor, name, first.get(name), second.get(name))
+
+
+def _shown(value: AttributeValue | None) -> str:
+    return "none" if value is None else json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _plain(value: AttributeValue | None) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
 def rule_differences(old: Policy, new: Policy) -> dict[str, list[str]]:
     """Return the ids of the rules that were added, removed and changed."""
     before, after = _rules(old), _rules(new)
@@ -110,7 +147,7 @@ def decision_differences(
     known = stored or {}
     branches = _branches(old.rules, new.rules)
     queries = dict.fromkeys((*example_queries(old.rules, new.rules), *known, OTHER_QUERY))
-    for actor in _actors(old, new):
+    for actor in _actors(old.rules, new.rules):
         for action, scope in actions.items():
             if action in WITHOUT_EFFECT:
                 continue
@@ -173,8 +210,7 @@ def row_differences(old: RowPolicies, new: RowPolicies, branch: str | None = Non
 
 
 def _row_differences(old: RowPolicies, new: RowPolicies, branch: str) -> Iterator[RowChange]:
-    actors = dict.fromkeys((*old.statements.groups_of, *new.statements.groups_of, OTHER_ACTOR))
-    for name in actors:
+    for name in _actors(old.statements, new.statements):
         before, after = old.actor(name), new.actor(name)
         for type_ in new.catalog.tables():
             key = type_.table_key
@@ -200,8 +236,11 @@ def _rules(policy: Policy) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _actors(old: Policy, new: Policy) -> list[str]:
-    return list(dict.fromkeys((*old.rules.groups_of, *new.rules.groups_of, OTHER_ACTOR)))
+def _actors(*policies: PolicyRules | PolicyStatements) -> list[str]:
+    """Return the actors that policies name in a group or with attributes, and one other."""
+    found = [actor for rules in policies for actor in rules.groups_of]
+    found += [actor for rules in policies if not isinstance(rules, PolicyRules) for actor in rules.attributes]
+    return list(dict.fromkeys((*found, OTHER_ACTOR)))
 
 
 def _branches(*policies: PolicyRules | PolicyStatements) -> list[str | None]:

@@ -6,12 +6,12 @@ Version 2 has cases on rows, too: `type` and `data` instead of a branch alone, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph.errors import Hint, InputError
+from omnigraph.errors import Hint, InputError, NotFound
 from omnigraph.policy.decide import Policy, PolicyDecision
 from omnigraph.policy.query_calls import QueryLookup, decide_call, kinds_of
 from omnigraph.policy.rules import ACTIONS, KNOWN_ACTIONS, ROW_ACTIONS
@@ -26,7 +26,7 @@ from omnigraph.policy.yaml_nodes import (
     read_policy_text,
     version_of,
 )
-from omnigraph.suggestions import did_you_mean
+from omnigraph.suggestions import did_you_mean, listing
 
 if TYPE_CHECKING:
     from omnigraph.policy.rows.row_decisions import PropertyView
@@ -68,6 +68,8 @@ class PolicyCase:
     """Whether the stored query changes the graph; None if the case does not say it."""
     definer: bool | None = None
     """Whether the stored query runs with the rights of its definer; None if the case does not say it."""
+    place: str | None = field(default=None, compare=False)
+    """The file and the line of the case."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class CaseOutcome:
     matched_rule: str | None
     properties: Mapping[str, str] | None = None
     """The actual views of the properties that the case lists."""
+    denied_by: tuple[str, ...] = ()
+    """The rules that deny the request."""
 
     @property
     def ok(self) -> bool:
@@ -88,10 +92,16 @@ class CaseOutcome:
     def describe(self) -> str:
         """Return the difference between the expected and the actual decision as one line."""
         if self.case.expect != self.actual:
-            return f"{self.case.id}: want {self.case.expect}, got {self.actual}"
+            return f"{self.case.id}: want {self.case.expect}, got {self.actual} ({self._reason()})"
         wanted, found = self.case.properties or {}, self.properties or {}
         wrong = [f"{name}: want {view}, got {found[name]}" for name, view in wanted.items() if found[name] != view]
         return f"{self.case.id}: {'; '.join(wrong)}"
+
+    def _reason(self) -> str:
+        deciding = self.denied_by if self.actual == "deny" else (self.matched_rule,) if self.matched_rule else ()
+        if not deciding:
+            return "no rule allows it" if self.actual == "deny" else "by default"
+        return f"{'rule' if len(deciding) == 1 else 'rules'} {listing(deciding)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as a JSON object."""
@@ -118,7 +128,7 @@ def parse_cases(text: str, source: str = "policy.tests.yaml") -> tuple[PolicyCas
     members = log.expect_root(root, _KEYS, version=version)
     node = members.get("cases")
     items = log.expect_list(node, "cases") if node is not None else []
-    found = [_case(item, f"cases[{index}]", log, version) for index, item in enumerate(items)]
+    found = [_case(item, f"cases[{index}]", log, version, source) for index, item in enumerate(items)]
     lines: dict[str, int] = {}
     for index, (item, case) in enumerate(zip(items, found, strict=True)):
         if case is not None and case.id in lines:
@@ -130,7 +140,7 @@ def parse_cases(text: str, source: str = "policy.tests.yaml") -> tuple[PolicyCas
     return tuple(case for case in found if case is not None)
 
 
-def _case(node: YamlNode, path: str, log: ProblemLog, version: int) -> PolicyCase | None:
+def _case(node: YamlNode, path: str, log: ProblemLog, version: int, source: str) -> PolicyCase | None:
     members = log.expect_map(node, path, _CASE_KEYS[version])
     if not isinstance(node, YamlMap):
         return None
@@ -165,6 +175,7 @@ def _case(node: YamlNode, path: str, log: ProblemLog, version: int) -> PolicyCas
         texts.get("query"),
         _truth(members, "changes", path, log),
         _truth(members, "definer", path, log),
+        f"'{source}', line {node.line}",
     )
 
 
@@ -235,22 +246,31 @@ def run_cases(
     """
     outcomes = []
     for case in cases:
-        if case.type is not None:
-            outcomes.append(_run_row_case(case, rows))
-            continue
-        decision = decide_case(policy, case, queries)
-        if decision is None:
-            raise InputError(
-                f"case '{case.id}': the decision depends on whether the stored query '{case.query}' changes the graph, "
-                "or runs with the rights of its definer",
-                code="query_kind_needed",
-                hint=Hint(
-                    "write 'changes' and 'definer' in the case",
-                    cli="write 'changes' and 'definer' in the case, or give the graph that stores the query as --graph",
-                ),
-            )
-        outcomes.append(CaseOutcome(case, "allow" if decision.allowed else "deny", decision.matched_rule))
+        try:
+            outcomes.append(_run(policy, case, rows, queries))
+        except (InputError, NotFound) as error:
+            where = f" ({case.place})" if case.place is not None else ""
+            text = f"case '{case.id}'{where}: {error.message}"
+            raise type(error)(text, code=error.code, hint=error.hint) from None
     return outcomes
+
+
+def _run(policy: Policy, case: PolicyCase, rows: RowPolicies | None, queries: QueryLookup | None) -> CaseOutcome:
+    if case.type is not None:
+        return _run_row_case(case, case.type, rows)
+    decision = decide_case(policy, case, queries)
+    if decision is None:
+        raise InputError(
+            f"the decision depends on whether the stored query '{case.query}' changes the graph, "
+            "or runs with the rights of its definer",
+            code="query_kind_needed",
+            hint=Hint(
+                "write 'changes' and 'definer' in the case",
+                cli="write 'changes' and 'definer' in the case, or give the graph that stores the query as --graph",
+            ),
+        )
+    verdict: Verdict = "allow" if decision.allowed else "deny"
+    return CaseOutcome(case, verdict, decision.matched_rule, denied_by=decision.denied_by)
 
 
 def decide_case(policy: Policy, case: PolicyCase, queries: QueryLookup | None) -> PolicyDecision | None:
@@ -276,15 +296,14 @@ def decide_case(policy: Policy, case: PolicyCase, queries: QueryLookup | None) -
     return decide_call(partial(decide, name=name), kinds, known)
 
 
-def _run_row_case(case: PolicyCase, rows: RowPolicies | None) -> CaseOutcome:
+def _run_row_case(case: PolicyCase, type_name: str, rows: RowPolicies | None) -> CaseOutcome:
     if rows is None:
         raise InputError(
-            f"case '{case.id}' is about rows of '{case.type}': it needs the schema of the graph",
+            f"a case about rows of '{type_name}' needs the schema of the graph",
             code="schema_needed",
             hint=Hint("give the row policies of a schema", cli="give --schema FILE or --graph URI"),
         )
-    assert case.type is not None
-    key = rows.table_key(case.type)
+    key = rows.table_key(type_name)
     actor = rows.actor(case.actor, case.groups, case.attributes)
     data, branch = case.data or {}, case.branch or "main"
     judged = rows.decisions.judge(actor, case.action, key, data, branch)
@@ -293,7 +312,7 @@ def _run_row_case(case: PolicyCase, rows: RowPolicies | None) -> CaseOutcome:
         actual = rows.decisions.property_views(actor, key, data, branch)
         missing = [name for name in case.properties if name not in actual]
         if missing:
-            raise InputError(f"case '{case.id}': '{case.type}' has no property '{missing[0]}'")
+            raise InputError(f"'{type_name}' has no property '{missing[0]}'", hint=did_you_mean(missing[0], actual))
         views = {name: actual[name] for name in case.properties}
     verdict: Verdict = "allow" if judged.allowed else "deny"
-    return CaseOutcome(case, verdict, judged.allowing[0] if judged.allowing else None, views)
+    return CaseOutcome(case, verdict, judged.allowing[0] if judged.allowing else None, views, judged.denying)

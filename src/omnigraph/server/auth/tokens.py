@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from omnigraph.errors import InputError, Unauthorized
+from omnigraph.errors import Hint, InputError, Unauthorized
 from omnigraph.operations.authorization.access import Only
 
 PREFIX = "og_"
@@ -90,7 +90,10 @@ class TokenSet:
                 raise InputError(
                     f"the actor {entry.label} occurs twice",
                     code="bad_tokens",
-                    hint="give each token of an actor a 'name' of its own",
+                    hint=Hint(
+                        "give each token of an actor a 'name' of its own",
+                        cli="give each token of an actor a 'name' of its own (token create: --name NAME)",
+                    ),
                 )
             if entry.sha256 in tokens:
                 raise InputError(

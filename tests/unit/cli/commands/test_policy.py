@@ -84,7 +84,8 @@ def test_failed_cases(policy, cli):
     code, out, _ = cli("policy", "test", "--tests", "wrong.yaml")
     assert (code, out) == (
         1,
-        "maren-cannot-edit-main: want allow, got deny\nstranger: want allow, got deny\n"
+        "maren-cannot-edit-main: want allow, got deny (no rule allows it)\n"
+        "stranger: want allow, got deny (no rule allows it)\n"
         "policy tests: 2 passed, 2 failed\n",
     )
     assert document(cli("policy", "test", "--tests", "wrong.yaml", "--json"), code=1)["failed"] == 2
@@ -496,15 +497,96 @@ def test_cases_on_rows(notes, cli):
     assert cli("policy", "test", "--schema", "notes.pg")[:2] == (0, "policy tests: 5 passed\n")
     code, _, err = cli("policy", "test")
     assert code == 1
-    assert "case 'own' is about rows of 'Note': it needs the schema of the graph" in err
+    assert "case 'own' ('policy.tests.yaml', line 3): a case about rows of 'Note' needs the schema of the graph" in err
     changed = ROW_CASES.replace("beta, sealed: false }, expect: deny", "beta, sealed: false }, expect: allow")
     changed = changed.replace("salary: mask", "salary: show")
     (notes / "policy.tests.yaml").write_text(changed)
     code, out, _ = cli("policy", "test", "--schema", "notes.pg")
     assert (code, out) == (
         1,
-        "other: want allow, got deny\npay: salary: want show, got mask\npolicy tests: 3 passed, 2 failed\n",
+        "other: want allow, got deny (no rule allows it)\npay: salary: want show, got mask\n"
+        "policy tests: 3 passed, 2 failed\n",
     )
+
+
+def test_a_failing_case_names_the_rule_that_decides(notes, cli):
+    changed = ROW_CASES.replace("acme, sealed: false }, expect: allow", "acme, sealed: true }, expect: allow")
+    (notes / "policy.tests.yaml").write_text(
+        changed.replace("beta, sealed: false }, expect: allow", "beta, sealed: false }, expect: deny")
+    )
+    _, out, _ = cli("policy", "test", "--schema", "notes.pg")
+    assert out == (
+        "own: want allow, got deny (rule 'sealed')\ntoken: want deny, got allow (rule 'own-tenant')\n"
+        "policy tests: 3 passed, 2 failed\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        (
+            "actor: ana, type: Person",
+            "actor: ana, type: Persn",
+            "there is no type 'Persn'\nhint: did you mean 'Person'?",
+        ),
+        ("salary: mask", "salry: mask", "'Person' has no property 'salry'\nhint: did you mean 'salary'?"),
+    ],
+)
+def test_errors_of_cases_have_a_place(notes, cli, old, new, wanted):
+    (notes / "policy.tests.yaml").write_text(ROW_CASES.replace(old, new))
+    code, _, err = cli("policy", "test", "--schema", "notes.pg")
+    assert (code, err) == (1, f"error: case 'pay' ('policy.tests.yaml', line 7): {wanted}\n")
+
+
+def test_names_that_the_policy_does_not_know_cause_warnings(notes, cli):
+    explain = ("policy", "explain", "--actor", "zoe", "--action", "read", "--branch", "main")
+    code, out, err = cli(*explain, "--group", "stff", "--attribute", "tennant=a")
+    assert (code, out.splitlines()[0]) == (0, "decision: deny")
+    assert err == (
+        "warning: the policy names no group 'stff', which has no effect (did you mean 'staff'?)\n"
+        "warning: the policy declares no attribute 'tennant', which has no effect (did you mean 'tenant'?)\n"
+    )
+    assert cli(*explain, "--group", "staff", "--attribute", "tenant=a")[2] == ""
+    cases = ROW_CASES.replace("groups: [staff]", "groups: [stff]").replace("attributes: { tenant:", "attributes: { x:")
+    (notes / "policy.tests.yaml").write_text(cases)
+    err = cli("policy", "test", "--schema", "notes.pg")[2]
+    assert "warning: case 'token' ('policy.tests.yaml', line 5): the policy names no group 'stff'" in err
+    assert "the policy declares no attribute 'x', which has no effect\n" in err
+    code, _, err = cli("token", "create", "--actor", "ana", "--group", "stff", "--attribute", "x=1", "t.json")
+    assert code == 0
+    assert "warning: the policy names no group 'stff', which has no effect (did you mean 'staff'?)\n" in err
+    assert "the policy declares no attribute 'x'" in err
+    assert "warning" not in cli("token", "create", "--actor", "bo", "--group", "staff", "t.json")[2]
+
+
+@pytest.mark.parametrize(
+    ("action", "kind"), [("row_read", "rows"), ("row-update", "rows"), ("property_read", "properties")]
+)
+def test_actions_on_rows_need_a_row(notes, cli, action, kind):
+    code, _, err = cli("policy", "explain", "--actor", "ana", "--action", action, "--branch", "main")
+    assert code == 2
+    assert f"error: '{action}' is an action on {kind}\n" in err
+    assert "hint: give --type, and --data or --id" in err
+
+
+def test_diff_of_attributes(notes, cli):
+    text = NOTES.replace("tenant: acme }", "tenant: beta }, zoe: { tenant: acme }")
+    (notes / "new.yaml").write_text(text)
+    code, out, err = cli("policy", "diff", "policy.yaml", "new.yaml")
+    assert code == 0
+    assert out == (
+        'ana: attribute \'tenant\': "acme" -> "beta"\nzoe: attribute \'tenant\': none -> "acme"\n'
+        "no decision differs; rules for rows and properties were not compared\n"
+    )
+    assert "are compared with --schema" in err
+    found = document(cli("policy", "diff", "new.yaml", "policy.yaml", "--json"))
+    assert found["attributes"] == [
+        {"actor": "ana", "attribute": "tenant", "old": "beta", "new": "acme"},
+        {"actor": "zoe", "attribute": "tenant", "old": "acme", "new": None},
+    ]
+    out = cli("policy", "diff", "policy.yaml", "new.yaml", "--schema", "notes.pg")[1]
+    assert "ana: row_read of Note: " in out
+    assert "no decision differs" not in out
 
 
 @pytest.mark.parametrize(
@@ -761,10 +843,15 @@ def test_cases_on_calls_of_stored_queries(calls, cli):
     assert run(named, "--graph", "./g.omni")[:2] == (0, "policy tests: 2 passed\n")
     code, _, err = run(named)
     assert code == 1
-    assert "case 'one': the decision depends on whether the stored query 'add' changes the graph" in err
+    assert (
+        "case 'one' ('policy.tests.yaml', line 3): the decision depends on whether the stored query 'add' changes"
+        in err
+    )
     given = named.replace("query: add", "query: add, changes: true").replace("query: all", "query: all, changes: false")
     assert run(given)[:2] == (0, "policy tests: 2 passed\n"), "the cases say what the queries are"
-    assert run(given.replace("true", "false"), "--graph", "./g.omni")[1].startswith("one: want deny, got allow\n")
+    assert run(given.replace("true", "false"), "--graph", "./g.omni")[1].startswith(
+        "one: want deny, got allow (rule 'reads')\n"
+    )
     assert run(case.format("one", "importer", "adding", "allow"))[0] == 0, "the rule reads the name alone"
     on_branch = case.format("one", "ana", "add, branch: nowhere", "deny")
     assert "the decision depends" in run(on_branch, "--graph", "./g.omni")[2]

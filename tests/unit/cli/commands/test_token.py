@@ -31,6 +31,14 @@ def test_create_prints_the_token_once(folder: Path, cli: Cli) -> None:
     assert cli("--quiet", "token", "create", "--actor", "ben", "tokens.json")[2] == ""
 
 
+def test_a_second_token_of_an_actor_needs_a_name(folder: Path, cli: Cli) -> None:
+    assert cli("token", "create", "--actor", "ana", "tokens.json")[0] == 0
+    code, _, err = cli("token", "create", "--actor", "ana", "tokens.json")
+    assert code == 1
+    assert "hint: give each token of an actor a 'name' of its own (token create: --name NAME)\n" in err
+    assert cli("token", "create", "--actor", "ana", "--name", "ci", "tokens.json")[0] == 0
+
+
 def test_attributes(folder: Path, cli: Cli) -> None:
     given = (
         "--attribute",

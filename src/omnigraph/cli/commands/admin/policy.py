@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -118,11 +119,15 @@ def run_cases_command(
     A case on the call of a stored query that does not say of which kind the query is reads it from the graph, if the
     decision depends on it. The exit code is 1 if a case fails.
     """
+    from omnigraph.policy.advice import warnings_of_names
     from omnigraph.policy.tests import read_cases, run_cases
 
     path = policy_path(run, file, server=server)
     policy = load(run, path, server=server)
     cases = read_cases(cases_path(run, path, tests, server=server))
+    for case in cases:
+        for warning in warnings_of_names(policy.rules, case.groups, case.attributes or ()):
+            remark("warning", f"case '{case.id}' ({case.place}): {warning}")
     on_rows = any(case.type is not None for case in cases)
     rows = row_policies(run, policy, schema, graph) if on_rows and has_schema(run, schema, graph) else None
     outcomes = run_cases(policy, cases, rows, query_lookup(run, graph))
@@ -162,7 +167,7 @@ def diff_command(
     server: Server = False,
     as_json: Json = False,
 ) -> None:
-    """Compare two policies: their rules, and their decisions.
+    """Compare two policies: their rules, the attributes of their actors, and their decisions.
 
     The decisions on all actors and actions are compared, on the branches, patterns and stored queries that the policies
     mention and on one other. With a schema or a graph, the rows that an actor may read and change are compared, too.
@@ -171,22 +176,32 @@ def diff_command(
 
     omnigraph policy diff policy.yaml new.yaml
     """
-    from omnigraph.policy.differences import decision_differences, row_differences, rule_differences
+    from omnigraph.policy.differences import (
+        attribute_differences,
+        decision_differences,
+        row_differences,
+        rule_differences,
+    )
 
     before, after = (load(run, Path(path), server=server) for path in (old, new))
     rules = rule_differences(before, after)
+    attributes = list(attribute_differences(before, after))
     stored = None if graph is None or server else stored_queries(run, graph, branch or "main")
     decisions = list(decision_differences(before, after, stored))
     changes = []
+    not_compared = ""
     if schema is not None or graph is not None:
         first, second = (row_policies(run, policy, schema, graph) for policy in (before, after))
         changes = list(row_differences(first, second, branch))
     elif before.has_row_rules or after.has_row_rules:
         remark("note", "rules for rows and properties are compared with --schema or --graph")
+        if replace(before.rules, source="") != replace(after.rules, source=""):
+            not_compared = "; rules for rows and properties were not compared"
     if as_json:
         print_json(
             {
                 "rules": rules,
+                "attributes": [one.to_json() for one in attributes],
                 "decisions": [one.to_json() for one in decisions],
                 "rows": [one.to_json() for one in changes],
             }
@@ -195,10 +210,15 @@ def diff_command(
     for kind, ids in rules.items():
         for rule in ids:
             print(f"{kind} rule '{rule}'")
-    for line in (*(one.describe() for one in decisions), *(one.describe() for one in changes)):
+    described = (
+        *(one.describe() for one in attributes),
+        *(one.describe() for one in decisions),
+        *(one.describe() for one in changes),
+    )
+    for line in described:
         print(line)
     if not decisions and not changes:
-        print("no decision differs")
+        print(f"no decision differs{not_compared}")
 
 
 @app.command("show")

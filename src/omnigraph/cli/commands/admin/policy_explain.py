@@ -20,7 +20,7 @@ from omnigraph.cli.commands.admin.policy_sources import (
 )
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, Json, takes_config
-from omnigraph.cli.io.output import print_json
+from omnigraph.cli.io.output import print_json, remark
 from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,12 +82,17 @@ def explain_command(
 
     omnigraph policy explain --actor ana --type Note --id n1 --graph ./my.omni --branch draft
     """
+    from omnigraph.policy.advice import warnings_of_names
     from omnigraph.policy.rows.row_explanation import explain_row
-    from omnigraph.policy.rules import ROW_ACTIONS, action_name, branch_name
+    from omnigraph.policy.rules import PROPERTY_ACTIONS, ROW_ACTIONS, action_name, branch_name
     from omnigraph.policy.statements import attributes_key
 
     if type_name is None and (data is not None or id_ is not None or action is None):
         raise UsageFault("give --action, or --type and --data or --id")
+    if type_name is None and (action or "").replace("-", "_") in (*ROW_ACTIONS, *PROPERTY_ACTIONS):
+        on_rows = (action or "").startswith("row")
+        needed = "give --type, and --data or --id" + ("" if on_rows else ", and leave out --action")
+        raise UsageFault(f"'{action}' is an action on {'rows' if on_rows else 'properties'}", hint=needed)
     if query is not None and (type_name is not None or (action or "").replace("-", "_") != "invoke_query"):
         raise UsageFault("--query is for --action invoke_query")
     if id_ is not None and (data is not None or schema is not None):
@@ -104,6 +109,8 @@ def explain_command(
         raise UsageFault(error.message, hint=error.hint) from None
     given, held = _row_of(data), _attributes_of(attributes or [])
     policy = load(run, policy_path(run, file, server=server), server=server)
+    for warning in warnings_of_names(policy.rules, groups or (), held):
+        remark("warning", warning)
     if type_name is not None:
         name = branch or "main"
         row: dict[str, Any] | StoredRow = given

@@ -15,8 +15,10 @@ from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Invocation, Json, takes_config
 from omnigraph.cli.io.output import print_json, remark
+from omnigraph.errors import InputError
 
 if TYPE_CHECKING:
+    from omnigraph.policy.rules import PolicyKind
     from omnigraph.server.auth.token_file import ListedToken
 
 app = command_group("Create, list and revoke the bearer tokens of a server.")
@@ -82,6 +84,8 @@ def create_command(
     not_after = _end(expires) if expires is not None else None
     principal = Principal(actor.strip(), name, tuple(group or ()), _attributes(attribute or ()), only)
     token = create_token(Path(file), principal, not_after)
+    for warning in _unknown_names(run, principal.groups, principal.attributes):
+        remark("warning", warning)
     if as_json:
         from omnigraph.wire.tokens import TokenCreatedDocument
 
@@ -91,6 +95,28 @@ def create_command(
     print(token)
     if not run.options.quiet:
         remark("note", f"the token is shown only now; {file} contains its hash")
+
+
+def _unknown_names(run: Invocation, groups: Iterable[str], attributes: Iterable[str]) -> list[str]:
+    """Return the warnings about groups and attributes that none of the configured policies names."""
+    from omnigraph.policy.advice import warnings_of_names
+    from omnigraph.policy.load import parse_policy, read_policy
+
+    groups, attributes, found = list(groups), list(attributes), []
+    if not groups and not attributes:
+        return []
+    for key, value in run.config.values.items():
+        if not key.endswith("policy.file"):
+            continue
+        kind: PolicyKind = "server" if key == "server.policy.file" else "graph"
+        try:
+            rules = parse_policy(read_policy(run.config.resolve(value), kind), kind)
+        except InputError:
+            return []  # The commands for policies report it.
+        found.append(warnings_of_names(rules, groups, attributes))
+    return (
+        [one for one in found[0] if all(one.partition(" (")[0] in str(other) for other in found[1:])] if found else []
+    )
 
 
 def _attributes(given: Iterable[str]) -> dict[str, Any]:
