@@ -41,6 +41,7 @@ UUID_EXAMPLE = "123e4567-e89b-12d3-a456-426614174000"
 _UUID = re.compile(UUID_PATTERN, re.IGNORECASE | re.ASCII)
 _BOOLS = {word: value for value in (True, False) for word in (str(value), str(value).lower(), str(value).upper())}
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?")
+_GROUPED_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3}){1,9}(\.[0-9]{1,30})?")
 _COMMA_NUMBER = re.compile(r"[+-]?[0-9]{1,30},[0-9]{1,30}")
 _TRUTH = frozenset({"yes", "no", "y", "n", "t", "f", "on", "off", "0", "1"})
 
@@ -240,11 +241,24 @@ def text_hint(value: Any) -> str | None:
     return 'write it as text, in quotes: "…"' if isinstance(value, int | float) else None
 
 
-def number_hint(value: Any) -> str | None:
-    """Return how to write a number that is given as text."""
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    if _COMMA_NUMBER.fullmatch(text):
-        return f"the decimal separator is a point, and digits are not grouped: {text.replace(',', '.')}"
+def integer_hint(value: Any) -> str | None:
+    """Return how to write an integer that is given as text."""
+    text = value.strip() if isinstance(value, str) else ""
+    if _GROUPED_NUMBER.fullmatch(text) and "." not in text:
+        return f"digits are not grouped: {text.replace(',', '')}"
+    return _plain_hint(text)
+
+
+def float_hint(value: Any) -> str | None:
+    """Return how to write a floating-point number that is given as text. `12,000` has two meanings."""
+    text = value.strip() if isinstance(value, str) else ""
+    grouped = text.replace(",", "") if _GROUPED_NUMBER.fullmatch(text) else None
+    decimal = text.replace(",", ".") if _COMMA_NUMBER.fullmatch(text) else None
+    if grouped is None and decimal is None:
+        return _plain_hint(text)
+    readings = " or ".join(reading for reading in (grouped, decimal) if reading is not None)
+    return f"the decimal separator is a point, and digits are not grouped: {readings}"
+
+
+def _plain_hint(text: str) -> str | None:
     return "write the number without quotes" if _PLAIN_NUMBER.fullmatch(text) else None

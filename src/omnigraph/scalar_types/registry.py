@@ -35,13 +35,14 @@ from omnigraph.scalar_types.readers import (
     date_from_python,
     datetime_from_python,
     float_from_python,
+    float_hint,
     float_of_cell,
     float_of_id,
     integer_from_python,
+    integer_hint,
     integer_of_cell,
     integer_of_id,
     integer_reader,
-    number_hint,
     read_blob,
     read_bool,
     read_date,
@@ -154,7 +155,7 @@ def _integer(
     return ScalarKind(
         name=name, arrow=arrow, spark=spark, result_kind="bigint" if wide else "int", foreign_names=foreign_names,
         read=integer_reader(label, bounds), json_types=frozenset({int}), from_python=integer_from_python,
-        hint=number_hint, from_cell=integer_of_cell, from_id=integer_of_id, write=_write_wide if wide else _unchanged,
+        hint=integer_hint, from_cell=integer_of_cell, from_id=integer_of_id, write=_write_wide if wide else _unchanged,
         # The lowest I64 as a number would be the negation of an integer that is too large.
         sql=lambda value: f"arrow_cast('{value}', '{label}')" if value == -(2**63) else str(value),
         integer_range=bounds, is_python_value=True,
@@ -171,7 +172,7 @@ def _float(
 
     return ScalarKind(
         name=name, arrow=arrow, spark=spark, result_kind="float", foreign_names=foreign_names,
-        read=read, json_types=frozenset({float, int}), from_python=float_from_python, hint=number_hint,
+        read=read, json_types=frozenset({float, int}), from_python=float_from_python, hint=float_hint,
         from_cell=float_of_cell, from_id=float_of_id(read), write=_write_float, text=spell, spell=spell,
         sql=lambda value: f"arrow_cast({value!r}, 'Float{name[1:]}')", is_float=True, is_python_value=not single,
     )  # fmt: skip
