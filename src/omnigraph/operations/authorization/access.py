@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from omnigraph.errors import Denied, PolicyInvalid
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
 from omnigraph.policy.proposal_rules import ProposalFacts
-from omnigraph.policy.rules import KNOWN_ACTIONS, action_name, branch_name
+from omnigraph.policy.rules import KNOWN_ACTIONS, SERVER_ACTIONS, action_name, branch_name
 from omnigraph.policy.statements import BranchOwners, QueryFacts, attributes_key
 from omnigraph.suggestions import listing
 
@@ -45,6 +45,7 @@ _READ_ALLOWED = "no policy is configured; 'read' is allowed"
 _ONLY_READ = "tokens are configured, but no policy is; only 'read' is allowed"
 _ONLY_READ_HINT = "set 'policy.file' in the configuration of the server to allow more"
 _NO_ACTOR_HINT = "name an actor"
+_NO_SERVER_POLICY = "actions of the server need a policy of the server: 'server.policy.file' is not set"
 _NOTHING = "no policy is configured, and nothing is allowed without one"
 
 
@@ -305,7 +306,7 @@ def _by_default(
     if default == "allow" or (default == "read" and action == "read"):
         message = _ALLOWED if default == "allow" else _READ_ALLOWED
         return PolicyDecision(True, actor, action, branch, target, (), message)
-    reason = _ONLY_READ if default == "read" else _NOTHING
+    reason = _ONLY_READ if default == "read" else _NO_SERVER_POLICY if action in SERVER_ACTIONS else _NOTHING
     message = f"{describe_request(action, branch, target)} is denied: {reason}"
     return PolicyDecision(False, actor, action, branch, target, (), message, (reason,))
 

@@ -116,6 +116,15 @@ def test_policies_decide(site: Site):
             access.check(action)
 
 
+def test_server_actions_without_a_server_policy_name_its_key(site: Site):
+    site.tokens()
+    site.write("policy.yaml", POLICY)
+    site.config(more="policy: {file: policy.yaml}")
+    for action in ("admin", "graph_list", "audit_read"):
+        with pytest.raises(Denied, match=r"need a policy of the server: 'server\.policy\.file' is not set"):
+            site.holder().current.server_access(ANA).check(action)
+
+
 STATEMENTS = """version: 2
 groups: { team: [ana] }
 attributes: { declare: { level: Long } }
