@@ -10,9 +10,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from omnigraph.errors import InputError, TypeNotFound
+from omnigraph.errors import InputError, ParameterError, TypeNotFound
+from omnigraph.query.params import bind_params
+from omnigraph.query.plan.ir import ParamDecl
 from omnigraph.schema.catalog import Catalog, NodeType, Property
 from omnigraph.suggestions import did_you_mean
+from omnigraph.types import PropertyType
 
 SearchBy = Literal["both", "words", "meaning"]
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "in", "contains", "starts_with", "icontains")
@@ -196,4 +199,11 @@ def _checked(node: NodeType, filter_: Filter) -> Property:
             f"'{filter_.operator}' does not apply to '{node.name}.{filter_.property}' of type {type_}",
             code="bad_filter",
         )
+    name = _parameter_type(filter_, property_)
+    declared = ParamDecl("value", PropertyType(type_.scalar, is_list=filter_.operator == "in"))
+    try:
+        bind_params((declared,), {"value": filter_.value})
+    except ParameterError as error:
+        problem = error.message.removeprefix(f"parameter 'value' ({name}): ")
+        raise InputError(f"the filter of '{filter_.property}': {problem}", code="bad_filter", hint=error.hint) from None
     return property_
