@@ -17,7 +17,11 @@ _DEFAULT = "50%"
 _UNKNOWN_TOTAL = 8 * 1024**3
 """Assumed memory of a system that does not tell it."""
 _LEAST = 64 * 1024**2
-_FORMS = "write it as '4GiB' or '50%'; the units are KiB, MiB, GiB and TiB"
+_FORMS = (
+    "a size is a number of bytes or a text such as '4GiB', with the units KiB, MiB, GiB and TiB; "
+    "a share is a text such as '50%'"
+)
+_OTHER_UNIT = re.compile(r"([0-9]{1,15})\s*([kmgt])b?", re.IGNORECASE)
 _PROCESS = Path("/proc/self")
 _CGROUPS = Path("/sys/fs/cgroup")
 
@@ -42,7 +46,7 @@ class MemoryBudget:
             raise InputError(
                 f"{what} must be a size of at least {_LEAST:,} bytes or a share of the memory, not '{str(given)[:40]}'",
                 code="bad_setting",
-                hint=f"use at least {_LEAST // MIB}MiB" if too_small else _FORMS,
+                hint=f"use at least {_LEAST // MIB}MiB" if too_small else _form_hint(given),
             )
         return cls(size)
 
@@ -60,6 +64,16 @@ class MemoryBudget:
     def build_bytes(self) -> int:
         """The largest size of the buffers of a load or of the construction of a structure."""
         return self.total // 4
+
+
+def _form_hint(given: object) -> str:
+    """Return how to write a size or a share that is written in another form."""
+    found = _OTHER_UNIT.fullmatch(str(given).strip())
+    if found is not None:
+        return f"write '{found[1]}{found[2].upper()}iB'; {_FORMS}"
+    if isinstance(given, float) and 0 < given <= 1:
+        return f"write '{given * 100:.4g}%'; {_FORMS}"
+    return _FORMS
 
 
 def total_memory(process: Path = _PROCESS, cgroups: Path = _CGROUPS) -> int | None:

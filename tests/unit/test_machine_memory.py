@@ -36,7 +36,10 @@ def test_a_budget_is_a_size_or_a_share(given, environ, total):
     assert MemoryBudget.of(given, environ).total == total
 
 
-UNREADABLE = "write it as '4GiB' or '50%'; the units are KiB, MiB, GiB and TiB"
+UNREADABLE = (
+    "a size is a number of bytes or a text such as '4GiB', with the units KiB, MiB, GiB and TiB; "
+    "a share is a text such as '50%'"
+)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,11 @@ UNREADABLE = "write it as '4GiB' or '50%'; the units are KiB, MiB, GiB and TiB"
         ("0.001%", "use at least 64MiB"),
         ("", UNREADABLE),
         ("a lot", UNREADABLE),
-        ("100MB", UNREADABLE),
+        ("100MB", f"write '100MiB'; {UNREADABLE}"),
+        ("1gb", f"write '1GiB'; {UNREADABLE}"),
+        ("2G", f"write '2GiB'; {UNREADABLE}"),
+        (0.5, f"write '50%'; {UNREADABLE}"),
+        (2.5, UNREADABLE),
         (-1, UNREADABLE),
         ("0%", UNREADABLE),
         ("101%", UNREADABLE),

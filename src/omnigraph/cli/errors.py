@@ -67,6 +67,12 @@ _ADDRESS_OPTIONS = frozenset({"--uri", "--target", "--server", "--graph", "--gra
 _STORAGE_HINT = "the command works in storage; give a folder or s3://bucket/prefix as its argument"
 _OPTION_HINTS = {
     **{(command, option): _STORAGE_HINT for command in ("init", "serve") for option in _ADDRESS_OPTIONS},
+    ("serve", "--port"): "write the address and the port as --bind 127.0.0.1:PORT",
+    ("serve", "--host"): "write the address and the port as --bind ADDRESS:PORT",
+    **{
+        ("profile", option): "the profile of a query is that of 'omnigraph explain --profile -q FILE'"
+        for option in ("-q", "--query", "-e")
+    },
     ("load", "--type"): "the file name is the type (Film.csv); a JSONL record names its type",
     ("ingest", "--type"): "the file name is the type (Film.csv); a JSONL record names its type",
 }

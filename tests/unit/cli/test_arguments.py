@@ -139,6 +139,29 @@ def test_argument_that_is_not_a_graph_has_an_option_hint(graph, cli):
     assert (code, "'name=Bo' is not a graph; parameters are given as -p name=Bo" in err) == (2, True)
 
 
+def test_a_file_of_queries_is_not_the_name_of_a_stored_query(graph, cli):
+    for words in (("read", "q.gq"), ("read", "q.gq", "g.omni"), ("read", "g.omni", "q.gq")):
+        code, _, err = cli(*words)
+        assert code == 2
+        assert err.startswith("error: 'q.gq' is a file of queries, not a stored query\n"), words
+        assert "hint: write -q q.gq\n" in err
+    assert "there is no stored query 'missing.gq'" in cli("read", "missing.gq")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("profile", "-q", "q.gq"), "the profile of a query is that of 'omnigraph explain --profile -q FILE'"),
+        (("serve", "--port", "80"), "write the address and the port as --bind 127.0.0.1:PORT"),
+        (("embed",), "--in-graph computes the missing vectors of a graph; the other options are those of files"),
+    ],
+)
+def test_hints_of_missing_options(graph, cli, words, hint):
+    code, _, err = cli(*words)
+    assert code == 2
+    assert err.endswith(f"hint: {hint}\n")
+
+
 def test_schema_as_argument(graph, cli):
     Path("next.pg").write_text(SCHEMA.replace("age: I32?", "age: I32?\n    town: String?"))
     assert cli("init", "s.pg", "second.omni", "--quiet")[:2] == (0, "created graph second.omni\n")

@@ -217,13 +217,17 @@ def load_files(
             **branch,
         )
     if result.rejected:
-        remark("warning", f"{len(result.rejected)} invalid records were set aside in {options.rejects}")
+        records = (
+            "1 invalid record was" if len(result.rejected) == 1 else f"{len(result.rejected)} invalid records were"
+        )
+        remark("warning", f"{records} set aside in {options.rejects}")
     for note in () if as_json or run.options.quiet else result.notes:
         remark("note", note)
     if result.pending_embeddings:
+        rows = "1 row has" if result.pending_embeddings == 1 else f"{result.pending_embeddings} rows have"
         remark(
             "warning",
-            f"{result.pending_embeddings} rows have no vector yet: no embedding provider is configured "
+            f"{rows} no vector yet: no embedding provider is configured "
             "(set GEMINI_API_KEY or OPENAI_API_KEY, or OMNIGRAPH_EMBED_PROVIDER=local for offline vectors)",
         )
     return result

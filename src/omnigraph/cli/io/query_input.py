@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -121,10 +121,18 @@ def find_request(
 ) -> QueryRequest | StoredRequest:
     """Resolve the options of a command to a query, or to a stored query if no query is given; opens no graph."""
     if options.file is None and options.text is None and options.alias is None:
+        _check_files(words or ())
         stored = _stored_request(run, options, list(words or ()))
         if stored is not None:
             return stored
     return find_query(run, options, words, changes=changes)
+
+
+def _check_files(words: Iterable[str]) -> None:
+    """Refuse a file of queries that is given as the name of a stored query."""
+    for word in words:
+        if word.endswith(".gq") and Path(word).is_file():
+            raise UsageFault(f"'{word}' is a file of queries, not a stored query", hint=f"write -q {word}")
 
 
 def _stored_request(run: Invocation, options: QueryOptions, words: list[str]) -> StoredRequest | None:

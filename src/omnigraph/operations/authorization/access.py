@@ -15,7 +15,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from omnigraph.errors import Denied, PolicyInvalid
+from omnigraph.errors import Denied, Hint, PolicyInvalid
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
 from omnigraph.policy.proposal_rules import ProposalFacts
 from omnigraph.policy.rules import KNOWN_ACTIONS, SERVER_ACTIONS, action_name, branch_name
@@ -44,7 +44,7 @@ _ALLOWED = "no policy is configured; every action is allowed"
 _READ_ALLOWED = "no policy is configured; 'read' is allowed"
 _ONLY_READ = "tokens are configured, but no policy is; only 'read' is allowed"
 _ONLY_READ_HINT = "set 'policy.file' in the configuration of the server to allow more"
-_NO_ACTOR_HINT = "name an actor"
+_NO_ACTOR_HINT = Hint("name an actor", cli="name an actor: --as ACTOR")
 _NO_SERVER_POLICY = "actions of the server need a policy of the server: 'server.policy.file' is not set"
 _NOTHING = "no policy is configured, and nothing is allowed without one"
 
@@ -271,7 +271,9 @@ class Access:
         return tuple((name, owner) for name, owner in found if owner is not None)
 
     def _raise(self, decision: PolicyDecision) -> NoReturn:
-        hint = _ONLY_READ_HINT if self.policy is None and decision.reasons == (_ONLY_READ,) else None
+        hint: str | None = _ONLY_READ_HINT if self.policy is None and decision.reasons == (_ONLY_READ,) else None
+        if self.policy is not None and self.actor is None:
+            hint = _NO_ACTOR_HINT
         raise Denied(decision.message, decision.reasons, rules=decision.nearest_rules, hint=hint)
 
     def _record(self, decision: PolicyDecision) -> None:

@@ -85,8 +85,9 @@ def fill_missing(
                 _assign(node, rows, guard)
             filled, made, waiting = fill_vectors(node, rows, embedding)
             if waiting:
+                vectors = "1 vector" if waiting == 1 else f"{waiting} vectors"
                 raise InputError(
-                    f"{waiting} vectors of '{node.name}' cannot be made: no embedding provider is configured",
+                    f"{vectors} of '{node.name}' cannot be made: no embedding provider is configured",
                     code="embedding_unconfigured",
                     hint=UNCONFIGURED,
                 )

@@ -60,7 +60,7 @@ def test_load_from_stdin(graph, cli, monkeypatch):
     code, out, err = cli("load", "-d", "-", "--mode", "merge", "--rejects", "bad.jsonl")
     assert code == 0
     assert "1 node in 1 type" in out
-    assert "warning: 1 invalid records were set aside in bad.jsonl" in err
+    assert "warning: 1 invalid record was set aside in bad.jsonl" in err
     (reject,) = (json.loads(line) for line in Path("bad.jsonl").read_text().splitlines())
     assert (reject["line"], reject["type"]) == (2, "Person")
 
@@ -285,7 +285,7 @@ def test_embed_in_graph_fills_missing_vectors(folder, cli, monkeypatch, clean_en
     )
     Path("n.jsonl").write_text(jsonl({"type": "Note", "data": {"slug": "a", "text": "words"}}))
     cli("init", "--schema", "n.pg", "n.omni")
-    assert "1 rows have no vector yet" in cli("load", "-d", "n.jsonl", "--mode", "merge")[2]
+    assert "1 row has no vector yet" in cli("load", "-d", "n.jsonl", "--mode", "merge")[2]
     code, _, err = cli("embed", "--in-graph", "--quiet")
     assert code == 1
     assert "no embedding provider is configured" in err

@@ -78,7 +78,10 @@ def embed_command(
         files = read_manifest(Path(seed))
     else:
         if source is None or output is None or spec is None:
-            raise UsageFault("give --seed, or --input, --output and --spec together")
+            raise UsageFault(
+                "give --seed, or --input, --output and --spec together, or --in-graph",
+                hint="--in-graph computes the missing vectors of a graph; the other options are those of files",
+            )
         files = SeedFiles(Path(source), Path(output), read_specification(Path(spec)))
     mode: RequestedMode = "clean" if clean else "reembed_all" if reembed_all else "fill"
     where = spark_options(engine, master, remote, conf)
