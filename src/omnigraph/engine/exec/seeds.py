@@ -21,7 +21,7 @@ def is_large(expected: ExpectedRows) -> bool:
 
 
 def distinct_nodes(outer: BindingTable, names: Iterable[str]) -> dict[str, Binding]:
-    """Return the distinct nodes of variables that have not all nodes of their table."""
+    """Return the distinct nodes of variables that have not all visible nodes of their table."""
     found: dict[str, Binding] = {}
     for name in names:
         bound = outer.bound[name]
@@ -29,5 +29,8 @@ def distinct_nodes(outer: BindingTable, names: Iterable[str]) -> dict[str, Bindi
             continue
         marks = np.zeros(bound.data.row_count, bool)
         marks[bound.numbers] = True
-        found[name] = Binding(bound.data, np.flatnonzero(marks), unique=True)
+        numbers = np.flatnonzero(marks)
+        seen = bound.data.visible
+        if len(numbers) < (bound.data.row_count if seen is None else int(np.count_nonzero(seen))):
+            found[name] = Binding(bound.data, numbers, unique=True)
     return found

@@ -239,7 +239,8 @@ class OrderSearch:
 
     def _candidates(self, mask: int) -> Sequence[int]:
         """Return the vertices that may be bound next: those that a hop reaches or a key gives, else those that paths
-        lead to, else all. In a large pattern, those that a condition compares with bound vertices precede others.
+        lead to, else all. In a large pattern, these are those that a condition compares with bound vertices, and those
+        with fewer rows.
         """
         p = self._p
         found = [vertex for vertex, own, near in self._reached_from if near & mask and not own & mask]
@@ -248,8 +249,15 @@ class OrderSearch:
         free = [vertex for vertex in range(len(p.sizes)) if not mask >> vertex & 1]
         if len(p.sizes) > _COMPARED_MAX:
             # The search keeps few states, and those without a condition are cheaper at first.
-            last = {needed & ~mask for needed, _, _ in p.predicates if needed & mask}
-            free = [vertex for vertex in free if 1 << vertex in last] or free
+            shares: dict[int, float] = {}
+            for needed, share, _ in p.predicates:
+                if needed & mask:
+                    shares[needed & ~mask] = shares.get(needed & ~mask, 1.0) * share
+            compared = [vertex for vertex in free if 1 << vertex in shares]
+            if compared:
+                fewest = min(p.rows[vertex] * shares[1 << vertex] for vertex in compared)
+                others = heapq.nsmallest(_STARTS, set(free).difference(compared), key=p.rows.__getitem__)
+                free = [*compared, *(vertex for vertex in others if p.rows[vertex] < fewest)]
         if not p.paths:
             return free
         near = [p.paths[at].mask for at in self._searches(mask)]
@@ -307,6 +315,12 @@ class OrderSearch:
         at: _State | None = state
         while at is not None:
             most = min(most, at.rows)
+            if (
+                at.step is not None
+                and at.step[0] < 0
+                and any(p.paths[number].mask >> vertex & 1 for number in at.step[7][:1])
+            ):
+                return most  # a search of paths bound it, or another vertex from it
             if at.step is not None and at.step[0] == vertex:
                 hop, before = at.step[1], at.before
                 if hop is None or before is None:
@@ -418,7 +432,7 @@ class OrderSearch:
             return _State(state.cost + spent, rows, (vertex, hop, checks, rows, spent, rows, followed, ()), state)
         paths: tuple[int, ...] = ()
         if p.paths:
-            step = (vertex, hop, checks, rows, spent, rows, followed, ())
+            step = (vertex, hop, checks, rows, spent, rows, followed, () if search is None else (search,))
             paths, rows, spent = self._complete_paths(_State(spent, rows, step, state), mask, grown, search)
         for needed, share, per_row in p.predicates:
             if needed & ~grown == 0 and (needed & ~mask or not mask):

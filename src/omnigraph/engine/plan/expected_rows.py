@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.query.plan import ir
+
+_COUNTED = 1e15
+"""More rows are written as a power of ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +50,7 @@ def format_estimate(rows: float) -> str:
     """Format an estimate with two significant digits."""
     if rows < 10:
         return f"~{max(round(rows), 1 if rows > 0 else 0)}"
+    if rows > _COUNTED:
+        return f"~10^{math.log10(rows):.0f}" if math.isfinite(rows) else ">10^308"
     digits = len(str(int(rows)))
     return f"~{round(rows, 2 - digits):,.0f}"

@@ -324,7 +324,7 @@ class TextIndex:
         sizes = [sum(part.index.count(place) for part, place in places) for _, places in found]
         rows: Numbers | None = None
         some = len(found) == 1 or min(sizes, default=0) <= self.row_count * tuning.current.pruned_rows_share
-        if loops is not None and wanted and some and sum(sizes) >= tuning.current.pruned_postings_min:
+        if loops is not None and wanted and found and some and sum(sizes) >= tuning.current.pruned_postings_min:
             terms = [
                 _Term(places, size, self._weight(word, sum(self._holding(part, place) for part, place in places)))
                 for (word, places), size in zip(found, sizes, strict=True)
@@ -360,7 +360,7 @@ class TextIndex:
         ordered = sorted(terms, key=lambda term: term.size)
         slack = _SLACK * sum(term.weight for term in terms)
         reached = 0.0
-        if ordered[0].size <= self.row_count * tuning.current.pruned_first_share:
+        if wanted <= ordered[0].size <= self.row_count * tuning.current.pruned_first_share:
             rows, found = self._completed(loops, *self._rows_of(ordered[0]), ordered[1:], wanted, slack)
             reached = _least_of_best(found, wanted) - slack
             if reached > sum(term.weight for term in ordered[1:]):

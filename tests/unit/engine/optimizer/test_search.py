@@ -96,6 +96,24 @@ def test_many_variables_are_bound_along_their_conditions(graph):
     assert len(search.by_start()) == 3, "not one for each of the 30"
 
 
+@pytest.mark.parametrize("op", ["!=", "<"])
+def test_a_second_component_starts_at_its_fewest_nodes(graph, op):
+    clauses = [f"${part}{at} knows ${part}{at + 1}" for part in "ab" for at in range(3)]
+    match = f'$a0: P {{ key: "p3" }} $b0: P {{ n: 5 }} {" ".join(clauses)} $a3.n {op} $b3.n'
+    search = _search(graph, match, "$a0.key as a, $b3.key as b")
+    scans = [step.vertex for step in search.best().steps if step.hop is None]
+    assert {search._pattern.vertices[vertex].var for vertex in scans} == {"a0", "b0"}
+
+
+def test_nodes_of_a_path_are_not_those_of_its_start(graph):
+    paths = "$t: path { $a knows{1,2} $b } $u: path { $b knows{1,2} $c }"
+    search = _search(graph, f'$a: P {{ key: "p1" }} {paths}', "$a.key as k")
+    a, b, _ = (search._pattern.number(name) for name in "abc")
+    state = search._searched(search._scanned(_State(0.0, 1.0, None, None), a, 0), 0, 1 << a)
+    assert search._bound_nodes(b, state) > 1
+    assert search._bound_nodes(a, search._scanned(_State(0.0, 1.0, None, None), a, 0)) == 1
+
+
 def test_rows_repeat_the_nodes_of_both_ends_of_a_path(graph):
     match = '$w: shortest { $c0 knows{1,9} $c1 } $a: P { key: "p1" } $b: P { key: "p2" } $a likes $c0 $b knows $c1'
     search = _search(graph, match, "$c0.key as k")

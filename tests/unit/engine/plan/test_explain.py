@@ -107,7 +107,18 @@ def test_query_without_profile_records_nothing(graph):
     assert execution.profile.steps == []
 
 
-GUESSES = {0: "~0", 0.2: "~1", 1: "~1", 9.6: "~10", 10: "~10", 123: "~120", 67_000: "~67,000", 1_999_999: "~2,000,000"}
+GUESSES = {
+    0: "~0",
+    0.2: "~1",
+    1: "~1",
+    9.6: "~10",
+    10: "~10",
+    123: "~120",
+    67_000: "~67,000",
+    1_999_999: "~2,000,000",
+    3e18: "~10^18",
+}
+GUESSES[float("inf")] = ">10^308"
 
 
 @pytest.mark.parametrize(("rows", "said"), GUESSES.items())
