@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 TEXT_BYTES_MAX = 2**31 - 2**20
 """Texts of more bytes are one array only with 64-bit offsets."""
+_PLAIN: dict[int, np.dtype[Any]] = {
+    8 * width.itemsize: width for width in map(np.dtype, (np.uint8, np.uint16, np.uint32, np.uint64))
+}
+"""Bits of a number, date or time → an integer of that width."""
 _VARIABLE_BYTES = 16
 """Assumed size of a value whose size its type does not tell."""
 
@@ -51,6 +59,28 @@ def one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     if wide != values.type and values.nbytes > TEXT_BYTES_MAX:
         values = values.cast(wide)
     return values.combine_chunks()
+
+
+def with_nulls(column: pa.Array | pa.ChunkedArray, kept: Mask) -> pa.Array | pa.ChunkedArray:
+    """Return a column with null in place of the values that a mask does not select.
+
+    The buffers of the result do not contain these values. The functions of Arrow that set values to null can keep them
+    in the buffers, which every reader of the result gets.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        ends = np.cumsum([len(chunk) for chunk in column.chunks])
+        parts = zip(column.chunks, np.split(kept, ends)[:-1], strict=True)
+        return pa.chunked_array([with_nulls(chunk, part) for chunk, part in parts], column.type)
+    if kept.all():
+        return column
+    width = _PLAIN.get(column.type.bit_width) if pa.types.is_primitive(column.type) else None
+    if width is None:
+        return column.take(pa.array(np.arange(len(column)), mask=~kept))
+    known = kept & column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else kept
+    stored = np.frombuffer(column.buffers()[1], width)[column.offset : column.offset + len(column)]
+    values = np.where(known, stored, width.type(0))
+    bits = np.packbits(known, bitorder="little")
+    return pa.Array.from_buffers(column.type, len(column), [pa.py_buffer(bits), pa.py_buffer(values)])
 
 
 def concatenate(arrays: Sequence[pa.Array]) -> pa.Array:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import re
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,8 @@ rules:
 READ = "query notes() { match { $n: Note } return { $n.name, $n.text, $n.pay, $n.tenant } order { $n.name } }"
 QUERIES = [
     READ,
+    "query q() { match { $n: Note } return { $n.name, $n.pay } limit 1 }",
+    'query q() { match { $n: Note { name: "a" } } return { $n.pay } }',
     "query q() { match { $n: Note } return { count($n) as n, sum($n.pay) as pay } }",
     'query q() { match { $n: Note search($n.text, "apple") } return { $n.name } order { bm25($n.text, "apple") } }',
     f'query q() {{ match {{ $n: Note fuzzy($n.text, "{CANARY[:-1]}x", 2) }} return {{ $n.name }} }}',
@@ -186,6 +189,17 @@ def check_hidden(text: str, given: str = "") -> None:
         assert found is None, text[max(0, found.start() - 200) : found.end() + 50]
 
 
+def check_bytes(reply: Reply) -> None:
+    """Check that a body has no number of a masked value in binary form, also where its row has null."""
+    text = reply.body.decode("utf-8", "replace")
+    parts = [reply.body]
+    for token in re.findall(r"[A-Za-z0-9+/]{16,}", text):
+        # A token of 4n + 1 letters is no base64.
+        parts.append(base64.b64decode(token[: len(token) - (len(token) % 4 == 1)] + "=" * (-len(token) % 4)))
+    for stored in (struct.pack("<i", NUMBER), struct.pack("<d", NUMBER)):
+        assert not any(stored in part for part in parts), stored
+
+
 def values(graph: og.Graph) -> dict[str, Any]:
     first = graph.commits(limit=9)[-2].id
     new = {"type": "Note", "data": {"name": "n", "tenant": "acme"}}
@@ -240,6 +254,9 @@ def test_an_unlimited_caller_sees_the_values(server) -> None:
     for reply in (server.post("/query", {"query": READ}, token=BO), server.post("/export", {}, token=BO)):
         assert CANARY in text_of(reply)
         assert str(NUMBER) in text_of(reply)
+    arrow = {"Accept": "application/vnd.apache.arrow.stream"}
+    with pytest.raises(AssertionError):
+        check_bytes(server.post("/query", {"query": READ}, token=BO, headers=arrow))
     with pytest.raises(AssertionError, match=str(HIDDEN + 2)):
         check_hidden(text_of(server.get("/snapshot", token=BO)))
 
@@ -266,8 +283,13 @@ def test_no_answer_contains_a_hidden_value(server, graph, log_text, route: Route
         assert reply.status == 403, reply.body
     assert reply.status < 500, reply.body
     check_hidden(text_of(reply))
+    check_bytes(reply)
     typed = send(server, route, given, headers={"Accept": "application/json; values=typed", "Prefer": "wait"})
     check_hidden(text_of(typed))
+    check_bytes(typed)
+    stream = send(server, route, given, headers={"Accept": "application/vnd.apache.arrow.stream", "Prefer": "wait"})
+    check_hidden(text_of(stream))
+    check_bytes(stream)
     check_hidden(log_text.getvalue())
     if "server-timing" in reply.headers and route.scope == "graph":
         assert all(re.fullmatch(r"\w+;dur=\d+", part) for part in reply.headers["server-timing"].split(", "))
@@ -283,6 +305,17 @@ def test_no_query_shows_a_hidden_value(server, path: str, query: str) -> None:
         reply = server.post(path, {"query": query}, headers={"Accept": form})
         assert reply.status < 500
         check_hidden(text_of(reply), query)
+        check_bytes(reply)
+
+
+def test_a_cursor_of_neighbors_is_rejected_for_a_caller_with_other_rights(server) -> None:
+    path = "/entities/Note/b/neighbors?limit=1"
+    first = server.get(path, token=BO).json
+    assert first["next"] is not None
+    after = f"{path}&after={first['next']}"
+    assert server.get(after, token=BO).status == 200
+    rejected = server.get(after)
+    assert (rejected.status, rejected.json["reason"]) == (400, "page_cursor_rejected")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from omnigraph.arrays import with_nulls
 from omnigraph.engine.cache.columns import MemoryTable
-from omnigraph.engine.cache.visibility import NOTHING, masked_column, with_absent_columns
+from omnigraph.engine.cache.visibility import NOTHING, with_absent_columns
 from omnigraph.engine.expr.judge import judge
 from omnigraph.pipeline.job import Job
 from omnigraph.query.plan import ir
@@ -51,7 +52,7 @@ class TableRules:
         for name, condition in self.values.items():
             place = batch.schema.get_field_index(name)
             if condition is not None and place >= 0:
-                column = masked_column(batch.column(place), judge(condition, rows, None))
+                column = with_nulls(batch.column(place), judge(condition, rows, None))
                 shown = shown.set_column(place, pa.field(name, column.type), column)
         return shown if self.rows is None else shown.filter(pa.array(judge(self.rows, rows, None)))
 

@@ -404,6 +404,31 @@ def test_a_cardinality_of_a_hidden_period_is_not_named(tmp_path: Path) -> None:
     assert caught.value.message == "@card violation on edge WorksAt (min 1)"
 
 
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_a_load_of_periods_under_rules_for_rows_breaks_a_cardinality(tmp_path: Path, mode: Any) -> None:
+    schema = SCHEMA.replace("-> Firm @valid", "-> Firm @card(1..1) @valid")
+    graph = og.init(tmp_path / "graph", schema.replace("@unique(src, dst)", ""), sync=False)
+    firms = [{"type": "Firm", "data": {"name": name}} for name in "fg"]
+    graph.load([person("cy", "2010-01-01", city="Oslo"), *firms, job("cy", "f")], mode="append")
+    policy = POLICY.replace("role: editor", "actions: [read, change]").replace("[row_read]", "[row_read, row_insert]")
+    (tmp_path / "policy.yaml").write_text(policy)
+    seen = og.open(tmp_path / "graph", actor="ana", policy=tmp_path / "policy.yaml")
+    with pytest.raises(ConstraintViolation, match="source 'cy' has 2 edges"):
+        seen.load([person("cy", "2000-01-01", "2001-01-01", city="Oslo"), job("cy", "g")], mode=mode)
+
+
+def test_a_cardinality_of_a_period_that_becomes_hidden_is_not_named(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph", SCHEMA.replace("-> Firm @valid", "-> Firm @card(1..) @valid"), sync=False)
+    firm = {"type": "Firm", "data": {"name": "f"}}
+    graph.load([person("cy", "2012-01-01", city="Oslo"), firm, job("cy", "f", role="x")], mode="append")
+    rule = "  - { id: writes, allow: { actors: { group: staff }, actions: [row_update], types: [Person] } }\n"
+    (tmp_path / "policy.yaml").write_text(POLICY.replace("role: editor", "actions: [read, change]") + rule)
+    seen = og.open(tmp_path / "graph", actor="ana", policy=tmp_path / "policy.yaml")
+    with pytest.raises(ConstraintViolation) as caught:
+        seen.mutate('atomic { delete WorksAt where role = "x" update Person set { city: "Rome" } where name = "cy" }')
+    assert caught.value.message == "@card violation on edge WorksAt (min 1)"
+
+
 def test_differences_of_periods_under_rules_for_rows(graph: Graph, tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(POLICY)
     seen = og.open(tmp_path / "graph", actor="ana", policy=tmp_path / "policy.yaml")

@@ -18,8 +18,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.arrays import with_nulls
 from omnigraph.engine import tuning
 from omnigraph.engine.cache.columns import MemoryTable
 from omnigraph.engine.cache.dictionary_codes import DictionaryCodes
@@ -269,7 +269,7 @@ class VisibleTable:
         for name, condition in guarded.items():
             if condition is not None:
                 place, field = shown.schema.get_field_index(name), rows.schema.field(name)
-                column = masked_column(rows[name], condition.holds_in(rows))
+                column = with_nulls(rows[name], condition.holds_in(rows))
                 shown = shown.set_column(place, field.with_nullable(True), column)
         return shown
 
@@ -305,7 +305,7 @@ class VisibleTable:
             return column
         condition = self._properties[name]
         assert condition is not None
-        return masked_column(column, condition.mask())
+        return with_nulls(column, condition.mask())
 
     def column_for(self, name: str, rows: int) -> pa.Array | None:
         """Return a complete column if it is in memory, or is to be read for so many rows; else None.
@@ -332,7 +332,7 @@ class VisibleTable:
         """Return values of a guarded property of some rows with nulls in place of those that are not visible."""
         condition = self._properties[name]
         assert condition is not None
-        return masked_column(values, condition.holds(numbers))
+        return with_nulls(values, condition.holds(numbers))
 
     def sees_value(self, name: str, number: int) -> bool:
         """Return whether the value of a property of a visible row is visible."""
@@ -498,8 +498,3 @@ def with_absent_columns(condition: ir.Condition, has: Callable[[ir.Prop], bool])
         return ir.with_parts(expr, changed)
 
     return cast(ir.Condition, changed(condition))
-
-
-def masked_column(column: pa.Array | pa.ChunkedArray, seen: Mask) -> pa.Array | pa.ChunkedArray:
-    """Return a column with nulls in place of the values that are not visible."""
-    return column if seen.all() else pc.if_else(pa.array(seen), column, pa.scalar(None, column.type))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checkpoint
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.id_index import find_all, find_visible
 from omnigraph.engine.cache.table_cache import DataCache, Mask, Numbers, TableData
 from omnigraph.engine.cache.visibility import EndTable, EntityRows, StoredTable, VisibleTable, base_of, hides_rows
 from omnigraph.engine.exec.context import NO_LIMITS, ExecutionContext
+from omnigraph.engine.exec.filled_batches import filled_batches
 from omnigraph.engine.exec.row_audit import audit_images, audit_rows
 from omnigraph.query.visibility import Visibility
 from omnigraph.schema.catalog import Catalog
@@ -87,9 +89,18 @@ class View:
         return pa.schema([_field(data, stored.field(name)) for name in columns])
 
     def batches(self, key: str, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield all visible rows of a table in row order, in batches."""
+        """Yield all visible rows of a table in row order, in batches whose sizes do not depend on hidden rows."""
+        table, data = self._snapshot.table(key), self._context.type_table(key)
+
+        found = self._shown_batches(key, table.stream(columns, batch_rows))
+        if not isinstance(data, VisibleTable):
+            return found
+        return filled_batches(found, table.stream_rows(columns, batch_rows), tuning.current.batch_bytes)
+
+    def _shown_batches(self, key: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield what is visible of consecutive batches of a table."""
         data, start = self._context.type_table(key), 0
-        for batch in self._snapshot.table(key).stream(columns, batch_rows):
+        for batch in batches:
             checkpoint()
             numbers = np.arange(start, start + batch.num_rows)
             start += batch.num_rows

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.arrays import one_array
+from omnigraph.arrays import one_array, with_nulls
 from omnigraph.engine.cache.table_cache import Mask
 from omnigraph.engine.expr.evaluator import Evaluator
 from omnigraph.engine.write.delta import Delta, Violation
@@ -126,9 +126,7 @@ class GuardedWrite:
         for name, condition in self._shown.get(type_.table_key, {}).items():
             place = rows.schema.get_field_index(name)
             if place >= 0:
-                column = one_array(rows[name])
-                shown = pa.array(self._holds(condition, rows))
-                column = pc.if_else(shown, column, pa.scalar(None, column.type))
+                column = with_nulls(one_array(rows[name]), self._holds(condition, rows))
                 changed = changed.set_column(place, pa.field(name, column.type), column)
         return changed
 
@@ -387,13 +385,14 @@ class GuardedWrite:
     def _keeps_period(self, delta: Delta, node: NodeType, key: str) -> bool:
         """Return True if a visible period of a key remains after the write."""
         column, columns = node.end_column, self._columns(node)
-        rows = delta.surviving(
-            node.table_key, list(dict.fromkeys([*columns, column])), column, pa.array([key], pa.utf8())
-        )
-        if node.table_key in delta.tables:
-            written = delta.tables[node.table_key].rows
-            rows = pa.concat_tables([rows, written.filter(pc.equal(written[column], key)).select(rows.column_names)])
-        return bool(self.sees(node, rows).any())
+        names = list(dict.fromkeys([*columns, column]))
+        stored = delta.surviving(node.table_key, names, column, pa.array([key], pa.utf8()))
+        if self.sees(node, stored).any():
+            return True
+        if node.table_key not in delta.tables:
+            return False
+        written = delta.tables[node.table_key].rows
+        return bool(self.sees(node, written.filter(pc.equal(written[column], key)).select(names)).any())
 
     def visible_edges(self, delta: Delta, edge: EdgeType, ids: pa.Array) -> pa.Array:
         """Return the ids of committed edges that are visible."""

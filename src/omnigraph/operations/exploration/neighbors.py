@@ -163,13 +163,17 @@ def neighbors_of(
     check_limit(limit)
     cursor = None if after is None else _read_cursor(after, branch, request)
     snapshot = snapshot_of_page(context, branch, at, cursor["commit"] if cursor is not None else None)
+    visibility = context.visibility_of(snapshot)
+    seen = "" if visibility is None else visibility.digest
+    if cursor is not None and cursor["seen"] != seen:
+        raise PageCursorRejected("its caller saw other rows")
     offset = 0 if cursor is None else cursor["offset"]
     node, hops = _node_and_hops(context, snapshot, request)
     total = sum(_count(hop, node) for hop in hops)
     found = tuple(_some(context, snapshot, hops, node, offset, limit))
     following = None
     if offset + limit < total:
-        fields = {"commit": snapshot.commit_id, "offset": offset + limit, "digest": request.digest}
+        fields = {"commit": snapshot.commit_id, "offset": offset + limit, "digest": request.digest, "seen": seen}
         following = write_token("neighbor-page", {"branch": short_id(branch), **fields})
     return NeighborPage(found, following, snapshot.commit_id, total)
 
@@ -195,7 +199,7 @@ def _read_cursor(text: object, branch: str, request: NeighborRequest) -> dict[st
         text,
         "neighbor-page",
         {"branch": short_id(branch)},
-        {"commit": str, "offset": int, "digest": str},
+        {"commit": str, "offset": int, "digest": str, "seen": str},
         rejected=PageCursorRejected,
     )
     if fields["offset"] < 0:

@@ -264,7 +264,7 @@ class Table:
                 columns,
                 fragments=fragments,
                 filter=filter,
-                batch_rows=_BLOB_ROWS if self.blobs.intersection(columns) else batch_rows,
+                batch_rows=self.stream_rows(columns, batch_rows),
                 batch_bytes=_STREAM_BYTES,
                 batch_readahead=2,
                 fragment_readahead=1,
@@ -273,6 +273,10 @@ class Table:
             for batch in scan.batches():
                 for start in range(0, batch.num_rows, batch_rows):
                     yield batch.slice(start, batch_rows)
+
+    def stream_rows(self, columns: Sequence[str], batch_rows: int) -> int:
+        """Return the largest number of rows of a batch of `stream`."""
+        return _BLOB_ROWS if self.blobs.intersection(columns) else batch_rows
 
     def read_all_rows(self, columns: Sequence[str], fragment: int) -> pa.Table:
         """Return columns of a fragment at all offsets, including deleted rows, in order."""

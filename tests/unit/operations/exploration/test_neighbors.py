@@ -107,6 +107,29 @@ def test_a_cursor_continues_at_its_commit(tmp_path):
         graph.neighbors("Person", "b", after=first.next)
 
 
+POLICY = """version: 2
+groups: { staff: [ana, bo], all: [cleo] }
+attributes: { declare: { least: Long }, ana: { least: 1 }, bo: { least: 2 } }
+rows: { default: allow }
+rules:
+  - { id: reads, allow: { actors: { any: true }, actions: [read] } }
+  - { id: all, allow: { actors: { group: all }, actions: [row_read], types: [Knows] } }
+  - id: some
+    allow: { actors: { group: staff }, actions: [row_read], types: [Knows], when: 'resource.since >= principal.least' }
+"""
+
+
+@pytest.mark.parametrize("other", ["bo", "cleo"])
+def test_a_cursor_is_rejected_if_its_caller_sees_other_rows(graph, tmp_path, other):
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    ana, them = (og.open(graph.uri, actor=actor, policy=tmp_path / "policy.yaml") for actor in ("ana", other))
+    first = ana.neighbors("Person", "a", limit=1)
+    assert first.next is not None
+    assert ana.neighbors("Person", "a", limit=1, after=first.next).neighbors
+    with pytest.raises(PageCursorRejected, match="its caller saw other rows"):
+        them.neighbors("Person", "a", limit=1, after=first.next)
+
+
 def test_unknown_names_are_refused(graph):
     with pytest.raises(NotFound) as caught:
         graph.neighbors("Person", "none")
