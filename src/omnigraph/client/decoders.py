@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from omnigraph.arrays import validate_fully
 from omnigraph.client.failures import reading, unreadable
+from omnigraph.decodable import decodable
 
 _PREFIX = 8
 """Bytes before the metadata of an Arrow message: the continuation marker and the length."""
@@ -195,7 +196,7 @@ class LineDecoder(Generic[T]):
     """
 
     def __init__(self, kind: type[T] | Any = Any, *, enveloped: bool = True) -> None:
-        self._items = msgspec.json.Decoder(kind)
+        self._items = msgspec.json.Decoder(decodable(kind))
         self._enveloped = enveloped
         self._waiting: list[bytes] = []
         self.metadata: dict[str, Any] | None = None

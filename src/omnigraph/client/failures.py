@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from omnigraph.client.results.conflicts import conflict_of
+from omnigraph.decodable import decodable
 from omnigraph.errors import Hint, MergeConflict, OmniGraphError, Overloaded, RemoteError
 from omnigraph.wire.document import Document
 from omnigraph.wire.errors import ERROR_CODES, ErrorDocument, decode_error
@@ -29,7 +30,7 @@ _UNREADABLE = (
     AttributeError,
 )
 """What raises the conversion of an answer that does not have the form of the interface."""
-_decoder = msgspec.json.Decoder(ErrorDocument)
+_decoder = msgspec.json.Decoder(decodable(ErrorDocument))
 
 
 class _UnknownError(Document):
@@ -43,7 +44,7 @@ class _UnknownError(Document):
     idempotency_key: str | msgspec.UnsetType = msgspec.UNSET
 
 
-_lenient_decoder = msgspec.json.Decoder(_UnknownError)
+_lenient_decoder = msgspec.json.Decoder(decodable(_UnknownError))
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes, base_url: str) -> OmniGraphError:

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from omnigraph.client.failures import reading
+from omnigraph.decodable import decodable
 from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.errors import InputError
 from omnigraph.wire.document import Document, encoder, plain
@@ -85,7 +86,7 @@ class Response:
     def document(self, kind: type[D]) -> D:
         """Return the body as a document."""
         with reading:
-            return msgspec.json.decode(self.body, type=kind)
+            return msgspec.json.decode(self.body, type=decodable(kind))
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the body as it arrives."""

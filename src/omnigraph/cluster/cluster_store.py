@@ -21,6 +21,7 @@ from typing import TypeVar
 import msgspec
 
 from omnigraph.cluster.declaration import digest_of, is_id
+from omnigraph.decodable import decodable
 from omnigraph.errors import Conflict, Damaged, Hint, NotFound
 from omnigraph.operations.cluster_graph import graph_path, newest_revision, revision_path
 from omnigraph.storage.files.location import locate
@@ -250,7 +251,7 @@ class ClusterStore:
 
     def _decode(self, data: bytes, type_: type[_T], what: str) -> _T:
         try:
-            return msgspec.json.decode(data, type=type_)
+            return msgspec.json.decode(data, type=decodable(type_))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Damaged(
                 f"{what} of the cluster '{self.uri}' cannot be read: {error}", code="cluster_damaged"

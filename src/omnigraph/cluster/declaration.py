@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from omnigraph.decodable import decodable
 from omnigraph.errors import InputError, OmniGraphError
 from omnigraph.policy.decide import Policy
 from omnigraph.policy.load import TESTS_FILE, parse_policy, policy_path, read_policy
@@ -146,7 +147,7 @@ def _parse(text: str, path: Path) -> _File:
     values = None if root is None else plain_value(root)
     _check_elsewhere(path, values)
     try:
-        file = msgspec.convert(values, _File)
+        file = msgspec.convert(values, decodable(_File))
     except ValueError as error:
         raise _invalid(path, " ".join(str(error).split())) from None
     if not file.state.lock:

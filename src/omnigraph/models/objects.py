@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from omnigraph.decodable import decodable
 from omnigraph.errors import InputError
 from omnigraph.models.described import DescribedType, describe, is_model
 from omnigraph.models.marks import Key
@@ -123,8 +124,8 @@ def _construct(cls: type[T], values: dict[str, Any], number: int) -> T:
             return cls.model_validate(values)  # type: ignore[attr-defined, no-any-return]
         if hasattr(cls, "__struct_fields__"):
             encoded = {each.name: each.encode_name for each in msgspec.structs.fields(cls)}  # type: ignore[arg-type]
-            return msgspec.convert({encoded[name]: value for name, value in values.items()}, cls)
-        return msgspec.convert(values, cls)
+            return msgspec.convert({encoded[name]: value for name, value in values.items()}, decodable(cls))
+        return msgspec.convert(values, decodable(cls))
     except ValueError as error:  # pydantic and msgspec raise subclasses of it
         raise InputError(f"row {number} of the result is no {cls.__name__}: {error}", code="wrong_row") from error
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.decodable import decodable
 from omnigraph.errors import Conflict, Damaged, Hint
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.object_store import ObjectStore
@@ -92,7 +93,7 @@ def _find(location: Location) -> tuple[str, _Revision] | None:
     if data is None:
         return None
     try:
-        return address.stem, msgspec.json.decode(data, type=_Revision)
+        return address.stem, msgspec.json.decode(data, type=decodable(_Revision))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Damaged(
             f"revision {number} of the cluster '{root.uri}' cannot be read: {error}", code="cluster_damaged"

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
+from omnigraph.decodable import decodable
 from omnigraph.engine import tuning
 from omnigraph.engine.write.delta import Delta, RuleCheck, TableDelta, Violation
 from omnigraph.engine.write.upsert import Positions
@@ -426,5 +427,5 @@ def read_plan(job: Job, name: str) -> RoundPlan:
         data = job.files.read(name)
         assert data is not None, "the driver writes a plan before it names it"
         _PLANS.clear()
-        _PLANS[name] = msgspec.msgpack.decode(data, type=RoundPlan)
+        _PLANS[name] = msgspec.msgpack.decode(data, type=decodable(RoundPlan))
     return _PLANS[name]

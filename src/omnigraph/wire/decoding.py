@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, 
 
 import msgspec
 
+from omnigraph.decodable import decodable
 from omnigraph.errors import InputError
 from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.wire.requests.request import Request
@@ -242,7 +243,7 @@ def _query_value(name: str, choices: list[Any], values: Sequence[str]) -> Any:
 
 def _convert(what: _Input, type_: type[RequestType], given: dict[str, Any], *, parse_texts: bool) -> RequestType:
     try:
-        return msgspec.convert(given, type_, strict=not parse_texts)
+        return msgspec.convert(given, decodable(type_), strict=not parse_texts)
     except msgspec.ValidationError as error:
         message, hint = _explained(what, str(error), given)
         raise InputError(message, code="bad_member", hint=hint) from None

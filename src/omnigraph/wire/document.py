@@ -7,6 +7,8 @@ from typing import Any, Self
 
 import msgspec
 
+from omnigraph.decodable import decodable
+
 
 class Document(msgspec.Struct):
     """A JSON object. The order of the fields is the order of the members; an unset field is absent.
@@ -17,7 +19,7 @@ class Document(msgspec.Struct):
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> Self:
         """Return the document with these members, named as in JSON; `msgspec.ValidationError` if they do not fit."""
-        return msgspec.convert(plain(members), cls)
+        return msgspec.convert(plain(members), decodable(cls))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType, convert
 
 from omnigraph.client.failures import reading, unreadable
 from omnigraph.client.local_only import not_remote
+from omnigraph.decodable import decodable
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit, Head, Pin, SchemaRecord, Tag
 from omnigraph.versioning.model.snapshot_view import PinnedTable, SnapshotView
 from omnigraph.wire.branches import BranchDocument, TagDocument
@@ -52,7 +53,7 @@ def head_of(document: BranchDocument | UnsetType) -> Head:
         "description": document.description,
         "expires_us": document.expires_at,
     }
-    return convert({**shown, **plain(document.details)}, Head)
+    return convert({**shown, **plain(document.details)}, decodable(Head))
 
 
 def tag_of(document: TagDocument) -> Tag:
@@ -67,7 +68,7 @@ def tag_of(document: TagDocument) -> Tag:
 def _pin(document: PinDocument | UnsetType) -> Pin:
     if document is UNSET:
         raise unreadable("it has no pinned table version")
-    return convert(plain(document), Pin)
+    return convert(plain(document), decodable(Pin))
 
 
 class RemoteSnapshot(SnapshotView):

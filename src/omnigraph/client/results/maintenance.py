@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, convert
 
 from omnigraph.client.failures import reading
+from omnigraph.decodable import decodable
 from omnigraph.versioning.upkeep.maintenance import CleanupStats, TableStats
 from omnigraph.versioning.upkeep.verify import Problem
 from omnigraph.versioning.write.recovery import Recovered
@@ -24,7 +25,7 @@ def table_stats_of(document: OptimizeDocument) -> list[TableStats]:
         }
         for table in document.tables
     ]
-    return convert(members, list[TableStats])
+    return convert(members, decodable(list[TableStats]))
 
 
 def cleanup_stats_of(document: CleanupDocument) -> list[CleanupStats]:
@@ -57,7 +58,7 @@ def recovered_of(document: RecoverDocument) -> list[Recovered]:
         }
         for each in document.settled
     ]
-    return convert(members, list[Recovered])
+    return convert(members, decodable(list[Recovered]))
 
 
 def problems_of(document: VerifyDocument) -> list[Problem]:

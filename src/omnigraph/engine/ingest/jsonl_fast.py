@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.decodable import decodable
 from omnigraph.engine import tuning
 from omnigraph.engine.ingest.json_columns import build_column
 from omnigraph.engine.ingest.records import TEXT, RecordColumns
@@ -48,7 +49,7 @@ class _Kind(msgspec.Struct, frozen=True, gc=False):
         return "type" if self.edge is None else "edge"
 
 
-_KINDS = msgspec.json.Decoder(_Kind)
+_KINDS = msgspec.json.Decoder(decodable(_Kind))
 
 
 @dataclass(frozen=True)

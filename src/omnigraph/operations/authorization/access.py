@@ -44,6 +44,7 @@ _ALLOWED = "no policy is configured; every action is allowed"
 _READ_ALLOWED = "no policy is configured; 'read' is allowed"
 _ONLY_READ = "tokens are configured, but no policy is; only 'read' is allowed"
 _ONLY_READ_HINT = "set 'policy.file' in the configuration of the server to allow more"
+_UNFIT_HINT = Hint("the log lists the problems", cli="'omnigraph policy validate' with the graph lists the problems")
 _NO_ACTOR_HINT = Hint("name an actor", cli="name an actor: --as ACTOR")
 _NO_SERVER_POLICY = "actions of the server need a policy of the server: 'server.policy.file' is not set"
 _NOTHING = "no policy is configured, and nothing is allowed without one"
@@ -163,7 +164,7 @@ class Access:
             _log.error("the rules for rows do not fit the schema of %s: %s", graph, error.message)
             raise Denied(
                 "the rules for rows of the policy do not fit the schema of the graph, so nothing is visible",
-                hint="'omnigraph policy validate' with the graph lists the problems",
+                hint=_UNFIT_HINT,
             ) from None
 
     def visibility(self, catalog: Catalog, branch: str) -> Visibility | None:

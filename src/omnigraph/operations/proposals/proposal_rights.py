@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from omnigraph.errors import Denied, PolicyInvalid
+from omnigraph.errors import Denied
 from omnigraph.operations.graph_context import GraphContext
 from omnigraph.operations.proposals.proposal_info import CommentList
 from omnigraph.operations.proposals.proposal_record import CommentAnchor, CommentRecord, ProposalRecord, ReviewRecord
@@ -92,7 +92,7 @@ def check_source(context: GraphContext, record: ProposalRecord, what: str) -> No
 def _sees_alike(context: GraphContext, source: Snapshot, target: str) -> bool:
     try:
         return context.sees_alike(source, target)
-    except PolicyInvalid:
+    except Denied:
         # The rules do not fit the schema of the source, which a check reports. They are compared on that of the target.
         return context.sees_alike(on_branch(context.repository.snapshot(target), source.branch), target)
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import msgspec
 
+from omnigraph.decodable import decodable
 from omnigraph.wire.audit import AuditRecord
 
 GENESIS = "0" * 64
@@ -21,7 +22,7 @@ _FILE = re.compile(r"audit-(\d{8})-([0-9a-f]{16})-(\d{6,12})\.jsonl")
 _HEAD = re.compile(r"audit-([0-9a-f]{16})\.head")
 _MARK = re.compile(r"(\d{20}) ([0-9a-f]{64})\n")
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_decode = msgspec.json.Decoder(AuditRecord).decode
+_decode = msgspec.json.Decoder(decodable(AuditRecord)).decode
 
 
 def line_hash(line: bytes) -> str:

@@ -28,6 +28,7 @@ from uuid import uuid4
 import msgspec
 import pyarrow as pa
 
+from omnigraph.decodable import decodable
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import timed
@@ -142,8 +143,8 @@ def decode_entry(name: str, data: bytes) -> LogEntry:
     """Read an entry; raise `Damaged` with its name if it is not one."""
     try:
         first, *lines = _text_of(data).split(b"\n")
-        header = msgspec.json.decode(first, type=_Header)
-        records = tuple(msgspec.json.decode(line, type=LogRecord) for line in lines)
+        header = msgspec.json.decode(first, type=decodable(_Header))
+        records = tuple(msgspec.json.decode(line, type=decodable(LogRecord)) for line in lines)
         if [record.version for record in records] != list(range(header.base + 1, header.base + 1 + len(records))):
             raise ValueError("its versions are not consecutive")
         if not records:

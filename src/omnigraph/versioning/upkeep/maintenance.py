@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from omnigraph.checkpoints import checkpoint
+from omnigraph.decodable import decodable
 from omnigraph.errors import InputError, OmniGraphError, StorageError
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
@@ -149,7 +150,7 @@ def _maintain(repository: Repository, options: WriteOptions, work: _Work) -> lis
         reach("optimize.before_publish")
 
     _, earlier = write_once(repository, prepare, options)
-    return stats if earlier is None else msgspec.convert(earlier.result["tables"], list[TableStats])
+    return stats if earlier is None else msgspec.convert(earlier.result["tables"], decodable(list[TableStats]))
 
 
 def _maintain_table(key: str, table: Table, work: _Work) -> tuple[Table, TableStats]:
