@@ -91,7 +91,6 @@ class View:
     def batches(self, key: str, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Yield all visible rows of a table in row order, in batches whose sizes do not depend on hidden rows."""
         table, data = self._snapshot.table(key), self._context.type_table(key)
-
         found = self._shown_batches(key, table.stream(columns, batch_rows))
         if not isinstance(data, VisibleTable):
             return found
