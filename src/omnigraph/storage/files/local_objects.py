@@ -22,6 +22,9 @@ from omnigraph.storage.files.fsync import sync_folder, sync_folders_of
 from omnigraph.storage.files.object_store import CHUNK_BYTES, ObjectStore
 
 _TEMPORARY = ".writing-"
+_TEMPORARY_OF_LANCE = "*#[0-9]*"
+"""Files that Lance writes before it gives them their names; it does not list them."""
+_FOLDERS_OF_LANCE = (*layout.TABLES, layout.MANIFEST, layout.RECOVERY_LOG)
 _SECONDS_MAX = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 
 
@@ -252,7 +255,8 @@ class LocalObjects(ObjectStore):
 
     def remove_unfinished(self, older_than: datetime) -> None:
         """Delete old temporary files and probes of processes that died."""
-        for pattern in (f"{_TEMPORARY}*", f"*/{_TEMPORARY}*", f"{layout.PROBE}*"):
+        of_lance = [f"{folder}/**/{_TEMPORARY_OF_LANCE}" for folder in _FOLDERS_OF_LANCE]
+        for pattern in (f"{_TEMPORARY}*", f"*/{_TEMPORARY}*", f"{layout.PROBE}*", *of_lance):
             for file in self.root.glob(pattern):
                 try:
                     if datetime.fromtimestamp(file.lstat().st_mtime, UTC) < older_than:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from omnigraph.errors import InputError
 from omnigraph.fast_dataclass import dataclass
@@ -65,6 +65,14 @@ class Location:
     def child(self, relative: str) -> str:
         """Return the URI of a path below the location."""
         return str(self.path / relative) if self.path is not None else f"{self.uri}/{relative}"
+
+    def writable_child(self, relative: str) -> str:
+        """Return the URI by which Lance writes files below the location.
+
+        By a plain path, Lance ignores the failure of the last write of a file and acknowledges a truncated file. By this
+        scheme, it writes the same file and reports every failure. Random reads by it are slower.
+        """
+        return f"file-object-store://{quote(self.child(relative))}" if self.path is not None else self.child(relative)
 
 
 def locate(uri: str | os.PathLike[str], environ: Mapping[str, str]) -> Location:

@@ -68,7 +68,7 @@ def write_new_fragments(table: Table, rows: pa.Table, row_ids: RowIds | None = N
     limit = rows.num_rows if kept else ROWS_PER_FRAGMENT_MAX
     try:
         written = lance.fragment.write_fragments(
-            table.aligned(rows), table.dataset, mode="append", max_rows_per_file=limit
+            table.aligned(rows), table.writer, mode="append", max_rows_per_file=limit
         )
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"rows of '{table.folder}' cannot be written") from error
@@ -156,7 +156,7 @@ def read_fragment(
 def without_rows(table: Table, fragment_id: int, offsets: Sequence[int]) -> str | None:
     """Return the description of a fragment without the rows at some offsets; None if no row is left."""
     try:
-        fragment = table.dataset.get_fragment(fragment_id)
+        fragment = table.writer.get_fragment(fragment_id)
         assert fragment is not None, f"table '{table.folder}' has no fragment {fragment_id}"
         left = fragment.delete_rows(list(offsets))
     except lance_errors() as error:

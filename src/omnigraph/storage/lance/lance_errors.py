@@ -23,6 +23,8 @@ _PANIC = "PanicException"
 _INTERRUPT = re.compile(r"^KeyboardInterrupt\s*$|\bKeyboardInterrupt:", re.MULTILINE)
 """The interrupt as native code quotes it: with the Python traceback, or by name alone."""
 
+_UPLOAD = re.compile(r" failed after .*? error:")
+"""The parameters of an upload, which precede its error."""
 _CONFLICT = ("commit conflict", "too many concurrent writers", "incompatible transaction", "preempted by")
 _READING = ("cannot be opened", "cannot be read", "cannot be listed")
 _MISSING = ("not found", "no such file", "was not found", "does not exist")
@@ -89,10 +91,11 @@ def is_missing(error: BaseException) -> bool:
 
 def storage_failure(error: BaseException, location: Location, what: str) -> OmniGraphError:
     """Return the typed error for a failed read or write of a table."""
-    text = SOURCE_LINE.sub("", (str(error).strip() or type(error).__name__).splitlines()[0])[:300]
+    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    whole = _UPLOAD.sub(":", SOURCE_LINE.sub("", first))
+    text, lowered = whole[:300], whole.lower()
     if not location.is_local and not is_missing(error):
         return object_store_error(error, location.uri)
-    lowered = text.lower()
     if "no space left" in lowered or "os error 28" in lowered or "disk quota" in lowered:
         return StorageError(
             f"{what}: the disk is full",

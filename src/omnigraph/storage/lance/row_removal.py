@@ -353,7 +353,7 @@ class Removal:
         try:
             made = lance.fragment.write_fragments(
                 pa.RecordBatchReader.from_batches(schema, batches()),
-                table.dataset,
+                table.writer,
                 mode="append",
                 max_rows_per_file=max(file.rows, 1),
             )

@@ -171,7 +171,7 @@ def _overwrite_transaction(table: Table, rows: pa.Table) -> lance.Transaction | 
 def _write_transaction(table: Table, rows: pa.Table, mode: Literal["append", "overwrite"]) -> lance.Transaction:
     transaction = lance.fragment.write_fragments(
         _checked_rows(table.aligned(rows)),
-        table.dataset,
+        table.writer,
         mode=mode,
         max_rows_per_file=FRAGMENT_ROWS,
         return_transaction=True,
@@ -203,7 +203,7 @@ def _mixed_transaction(table: Table, change: TableWrite) -> lance.Transaction | 
     removed: list[int] = []
     addresses = np.sort(hits["_rowaddr"].to_numpy().astype(np.uint64))
     for fragment_id, offsets in _by_fragment(addresses):
-        fragment = table.dataset.get_fragment(fragment_id)
+        fragment = table.writer.get_fragment(fragment_id)
         assert fragment is not None
         rest = fragment.delete_rows(offsets)
         if rest is None:
@@ -220,7 +220,7 @@ def _mixed_transaction(table: Table, change: TableWrite) -> lance.Transaction | 
     if rows.num_rows:
         written_rows = _checked_rows(rows.combine_chunks())
         fragments = lance.fragment.write_fragments(
-            written_rows, table.dataset, mode="append", max_rows_per_file=FRAGMENT_ROWS
+            written_rows, table.writer, mode="append", max_rows_per_file=FRAGMENT_ROWS
         )
         table.remember_written(fragments, rows)
         row_ids = hits["_rowid"].take(pc.drop_null(position)).to_pylist()

@@ -151,12 +151,11 @@ class TableStore:
             self.lookups = LookupCache()
 
     @timed("storage", "table_open")
-    def load(self, folder: str, version: int) -> lance.LanceDataset:
-        """Open a new Lance handle of a version that no other thread shares."""
+    def load(self, folder: str, version: int, *, writable: bool = False) -> lance.LanceDataset:
+        """Open a new Lance handle of a version that no other thread shares; files are written with a `writable` one."""
+        uri = self.location.writable_child(folder) if writable else self.location.child(folder)
         try:
-            return lance.dataset(
-                self.location.child(folder), version=version, storage_options=self._options, session=self._session
-            )
+            return lance.dataset(uri, version=version, storage_options=self._options, session=self._session)
         except lance_errors() as error:
             what = f"version {version} of table '{folder}' cannot be opened"
             if is_missing(error):

@@ -116,9 +116,10 @@ def compacted(table: Table, *, always: bool = False) -> Table:
         target = _target_rows(table)
         if not lance.optimize.Compaction.plan(table.private(), {"target_rows_per_fragment": target}).num_tasks():
             return table
-        again = restored(table, table.version, {})
-        first = again.version
+        first = restored(table, table.version, {}).version
+        again = table.store.load(table.folder, first, writable=True)
         _compact(table, again, target)
+        again = table.store.load(table.folder, again.version)
         sync_version(table, again, first=first)
     except lance_errors() as error:
         if is_conflict(error):

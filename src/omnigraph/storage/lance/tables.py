@@ -116,7 +116,12 @@ class Table:
         Lance locks a handle while it builds an index, compacts or reads a transaction, and every concurrent use of that
         handle fails. Such calls therefore never use `dataset`, which readers in other threads share.
         """
-        return self.store.load(self.folder, self.version)
+        return self.store.load(self.folder, self.version, writable=True)
+
+    @cached_property
+    def writer(self) -> lance.LanceDataset:
+        """The Lance handle that writes files of new versions; in a folder, `dataset` does not report every failure."""
+        return self.private() if self.store.location.is_local else self.dataset
 
     # -- reading ---------------------------------------------------------------------------------
 

@@ -142,7 +142,7 @@ class CheckpointTable:
     def __init__(self, location: Location, *, sync: bool) -> None:
         self.location = location
         self.sync = sync
-        self._uri = location.child(MANIFEST)
+        self._uri = location.writable_child(MANIFEST)
         self._folder = (location.path or Path()) / MANIFEST
         self._options = location.storage_options
         self._session = _new_session()

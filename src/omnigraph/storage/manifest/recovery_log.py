@@ -35,7 +35,7 @@ class RecoveryLog:
     def __init__(self, location: Location, *, sync: bool) -> None:
         self._location = location
         self._sync = sync
-        self._uri = location.child(layout.RECOVERY_LOG)
+        self._uri = location.writable_child(layout.RECOVERY_LOG)
         self._options = location.storage_options
 
     def add_once(

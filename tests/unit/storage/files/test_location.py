@@ -200,3 +200,10 @@ def test_an_endpoint_with_credentials_is_refused_and_not_shown(name, endpoint):
     with pytest.raises(InputError, match=name) as caught:
         locate("s3://bucket/graph", {name: endpoint})
     assert "hush" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_paths_to_write_by_are_quoted():
+    found = locate("/data/a b#1%20?.omni", {})
+    assert found.child("nodes/x") == "/data/a b#1%20?.omni/nodes/x"
+    assert found.writable_child("nodes/x") == "file-object-store:///data/a%20b%231%2520%3F.omni/nodes/x"
+    assert Location("s3://bucket/in", None).writable_child("x") == "s3://bucket/in/x"

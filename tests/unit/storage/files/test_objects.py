@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,20 @@ def test_unfinished_files_are_not_listed(tmp_path):
     (tmp_path / "folder" / ".writing-abc").write_bytes(b"half")
     (tmp_path / "folder" / "deeper").mkdir()
     assert LocalObjects(tmp_path).list("folder") == []
+
+
+def test_old_unfinished_files_are_removed(tmp_path):
+    names = ["nodes/t/data/x.lance#1", "nodes/t/_indices/i/page.lance#12", "__manifest/data/y.lance#1", "a/.writing-x"]
+    kept = ["nodes/t/data/x.lance", "__cache/a/b/c#1"]
+    for name in (*names, *kept):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"half")
+    objects = LocalObjects(tmp_path)
+    objects.remove_unfinished(objects.now() - timedelta(hours=1))
+    assert len(objects.sizes()) == len(names) + len(kept)
+    objects.remove_unfinished(objects.now() + timedelta(hours=1))
+    assert set(objects.sizes()) == set(kept)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,20 @@ def test_a_panic_is_a_storage_error(tmp_path):
     assert full.code == "disk_full"
 
 
+def test_the_cause_of_a_failed_write_is_shown(tmp_path):
+    name = "/".join(["folder"] * 40)
+    text = (
+        f"LanceError(IO): single PUT of {name} failed after 68.4µs (4481 bytes, LANCE_UPLOAD_CONCURRENCY=10): Generic "
+        "LocalFileSystem error: Unable to copy data to file: {}, /home/lance-io/src/object_writer.rs:689:9"
+    )
+    full = storage_failure(
+        OSError(text.format("No space left on device (os error 28)")), locate(str(tmp_path), {}), "x"
+    )
+    assert full.code == "disk_full"
+    other = storage_failure(OSError(text.format("File too large")), locate(str(tmp_path), {}), "x")
+    assert (other.code, "LANCE_" in other.message) == ("storage_error", False)
+
+
 @pytest.mark.parametrize("errors", [lance_errors, store_errors])
 @pytest.mark.parametrize(
     "error", [pa.ArrowInvalid("External error: KeyboardInterrupt: "), OSError("x KeyboardInterrupt: , file.rs:1")]
