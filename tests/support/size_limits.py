@@ -107,7 +107,7 @@ def _main(folder: Path, kind: str, sizes: list[int]) -> None:
             damage = _damage(root, kind, acknowledged, before, after)
         except OmniGraphError as error:
             damage = error.message
-        print(json.dumps({"size": size, "acknowledged": acknowledged, "damage": damage}))
+        sys.stdout.write(json.dumps({"size": size, "acknowledged": acknowledged, "damage": damage}) + "\n")
         shutil.rmtree(root)
 
 

@@ -69,8 +69,8 @@ class Location:
     def writable_child(self, relative: str) -> str:
         """Return the URI by which Lance writes files below the location.
 
-        By a plain path, Lance ignores the failure of the last write of a file and acknowledges a truncated file. By this
-        scheme, it writes the same file and reports every failure. Random reads by it are slower.
+        By a plain path, Lance ignores the failure of the last write of a file and acknowledges a truncated file. By
+        this scheme, it writes the same file and reports every failure. Random reads by it are slower.
         """
         return f"file-object-store://{quote(self.child(relative))}" if self.path is not None else self.child(relative)
 
