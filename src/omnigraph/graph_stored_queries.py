@@ -196,7 +196,7 @@ class GraphStoredQueries(GraphBranches):
             return self
         if query.actor is None:
             raise Denied(f"the stored query '{query.name}' runs as the actor who stored it, and none is recorded")
-        return type(self)(self._context.with_access(access.as_actor(query.actor)), branch=self.branch)
+        return type(self)(self._context.with_access(access.as_definer(query.actor)), branch=self.branch)
 
 
 def find_stored(graph: GraphStoredQueries, name: str, branch: str | None = None, at: At = None) -> StoredQuery:

@@ -90,12 +90,13 @@ def tenants(folder: Path, **flags: Any) -> Iterator[Tenants]:
     environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_FILE": str(folder / "tokens.json")}
     given = {name.replace("__", "."): value for name, value in flags.items()}
     with short_event_streams(), serving(config=folder / "omnigraph.yaml", environ=environ, flags=given) as server:
-        # No test is slowed down by the failed tries of another.
-        server.app.server.failed_tries = _Unlimited()
+        server.app.server.failed_tries = UnlimitedTries()
         yield Tenants(server, folder, tokens, _mine(graphs["a"]), _foreign(graphs))
 
 
-class _Unlimited(FailedTries):
+class UnlimitedTries(FailedTries):
+    """Delays no refusal, so no test is slowed down by the failed tries of another."""
+
     def delay_for(self, peer: str) -> float:  # noqa: ARG002
         return 0.0
 

@@ -33,7 +33,7 @@ from omnigraph.storage.lance.garbage import remove_versions
 from omnigraph.storage.lance.staging import TableWrite, stage
 from omnigraph.storage.lance.table_versions import evolved, numbered
 from omnigraph.table_key import TableKey
-from omnigraph.versioning.model.manifest_objects import MAIN, SchemaRecord
+from omnigraph.versioning.model.manifest_objects import MAIN, Pin, SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.upkeep.retention import needed_versions
 from omnigraph.versioning.write.idempotency import Earlier, hash_request
@@ -166,7 +166,7 @@ def apply_change(
     if options.branch == MAIN:
         repository.objects.write(layout.SCHEMA_COPY, text.encode())
     if allow_data_loss:
-        _purge(repository, plan.steps, before)
+        _purge(repository, plan.steps, before, options.branch)
     done = SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
     return replace(done, rename_hints=plan.rename_hints, losses=plan.losses, broken_rules=plan.broken_rules)
 
@@ -266,10 +266,11 @@ def _by_table(steps: Iterable[Step]) -> dict[str, list[AddProperty | RenamePrope
     return tables
 
 
-def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> None:
-    """Execute hard drops: remove every published version of the affected tables that no head, tag or merge needs.
+def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot, branch: str) -> None:
+    """Execute hard drops: remove the published versions of the affected tables that only commits of the branch pin.
 
-    Versions that no commit pins may belong to a writer that is about to publish. A cleanup removes them by age.
+    Those that a head, tag or merge needs are kept. Versions that no commit pins may belong to a writer that is about to
+    publish. A cleanup removes them by age.
     """
     renamed = {(s.type_kind, s.new_name): s.old_name for s in steps if isinstance(s, RenameType)}
     keys = {TableKey.of(s.type_kind, s.name) for s in steps if isinstance(s, DropType) and s.type_kind != "interface"}
@@ -278,7 +279,13 @@ def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot) -> N
             keys.add(TableKey.of(step.type_kind, renamed.get((step.type_kind, step.type_name), step.type_name)))
     state = repository.state()
     needed = needed_versions(repository, state)
-    pinned = [pin for pins in repository.all_pins(state).values() for pin in pins]
+    commits = repository.all_commits(state)
+    pinned: list[Pin] = []
+    for commit_id, pins in repository.all_pins(state).items():
+        pinned += pins
+        if commits[commit_id].branch != branch:
+            for pin in pins:
+                needed.setdefault((pin.table_id, pin.incarnation), set()).update(pin.versions)
     for key in sorted(keys):
         table = before.tables[key]
         identity = table.pin.table_id, table.pin.incarnation

@@ -15,28 +15,75 @@ BranchScope = Literal["any", "protected", "unprotected"]
 PolicyKind = Literal["graph", "server"]
 """What a policy file governs: one graph, or the server."""
 
+Effect = Literal["branch", "further", "whole"]
+"""Where an action has its effect, which decides whether a token that is limited to branches can have it.
+
+- `branch`: on the branches that the request names.
+- `further`: by other actions, which name a branch and are judged as well.
+- `whole`: on the whole graph or server; a token that is limited to branches never has the action.
+"""
+
+
+@dataclass(frozen=True)
+class Action:
+    """The declaration of an action of requests. Each action is classified: the fields have no defaults."""
+
+    scope: ScopeKey | None
+    """The key that can limit a rule for the action to some branches."""
+    effect: Effect
+
+
 SCOPE_KEYS: tuple[ScopeKey, ...] = ("branch_scope", "target_branch_scope")
 SCOPES: tuple[BranchScope, ...] = ("any", "protected", "unprotected")
-GRAPH_ACTIONS: Mapping[str, ScopeKey | None] = {
-    "read": "branch_scope",
-    "export": "branch_scope",
-    "change": "branch_scope",
-    "schema_apply": "target_branch_scope",
-    "branch_create": "target_branch_scope",
-    "branch_delete": "target_branch_scope",
-    "branch_merge": "target_branch_scope",
-    "tag_create": "branch_scope",
-    "tag_delete": "branch_scope",
-    "maintain": "branch_scope",
-    "purge": None,
-    "invoke_query": None,
-    "run_publish": "target_branch_scope",
-    "run_abort": "target_branch_scope",
-    "admin": None,
+
+_ON_BRANCH = Action("branch_scope", "branch")
+_ON_TARGET = Action("target_branch_scope", "branch")
+_FURTHER = Action(None, "further")
+_WHOLE = Action(None, "whole")
+_ADMIN = {"admin": _WHOLE}
+
+_OF_GRAPH: Mapping[str, Action] = {
+    "read": _ON_BRANCH,
+    "export": _ON_BRANCH,
+    "change": _ON_BRANCH,
+    "schema_apply": _ON_TARGET,
+    "branch_create": _ON_TARGET,
+    "branch_delete": _ON_TARGET,
+    "branch_merge": _ON_TARGET,
+    "tag_create": _ON_BRANCH,
+    "tag_delete": _ON_BRANCH,
+    "maintain": _ON_BRANCH,
+    "purge": _WHOLE,
+    "invoke_query": _FURTHER,
+    "run_publish": _ON_TARGET,
+    "run_abort": _ON_TARGET,
 }
-SERVER_ACTIONS: Mapping[str, ScopeKey | None] = {"graph_list": None, "audit_read": None, "admin": None}
-ACTIONS: Mapping[str, ScopeKey | None] = {**GRAPH_ACTIONS, **SERVER_ACTIONS}
+_OF_QUERIES: Mapping[str, Action] = {"query_store": _FURTHER, "query_define": _FURTHER}
+_OF_PROPOSALS: Mapping[str, Action] = {
+    "proposal_create": _ON_TARGET,
+    "proposal_comment": _ON_TARGET,
+    "proposal_check": _ON_TARGET,
+    "proposal_approve": _ON_TARGET,
+    "proposal_land": _ON_TARGET,
+    "proposal_close": _ON_TARGET,
+    "proposal_bypass": _ON_TARGET,
+}
+_OF_SERVER: Mapping[str, Action] = {"graph_list": _WHOLE, "audit_read": _WHOLE, **_ADMIN}
+
+_DECLARED: Mapping[str, Action] = {**_OF_GRAPH, **_OF_QUERIES, **_OF_PROPOSALS, **_ADMIN, **_OF_SERVER}
+
+
+def _scopes(*parts: Mapping[str, Action]) -> Mapping[str, ScopeKey | None]:
+    return {action: declared.scope for part in parts for action, declared in part.items()}
+
+
+GRAPH_ACTIONS = _scopes(_OF_GRAPH, _ADMIN)
+SERVER_ACTIONS = _scopes(_OF_SERVER)
+ACTIONS = _scopes(_OF_GRAPH, _ADMIN, _OF_SERVER)
 """Action → the key that can limit it to some branches."""
+
+EFFECTS: Mapping[str, Effect] = {action: declared.effect for action, declared in _DECLARED.items()}
+"""Action of requests → where it has its effect."""
 
 ACTIONS_OF: Mapping[PolicyKind, Mapping[str, ScopeKey | None]] = {"graph": GRAPH_ACTIONS, "server": SERVER_ACTIONS}
 FILE_KEYS: Mapping[PolicyKind, str] = {"graph": "policy.file", "server": "server.policy.file"}
@@ -44,10 +91,7 @@ FILE_KEYS: Mapping[PolicyKind, str] = {"graph": "policy.file", "server": "server
 
 ROW_ACTIONS = ("row_read", "row_insert", "row_update", "row_delete")
 PROPERTY_ACTIONS = ("property_read", "property_write")
-PROPOSAL_ACTIONS = (
-    "proposal_create", "proposal_comment", "proposal_check", "proposal_approve", "proposal_land", "proposal_close",
-    "proposal_bypass",
-)  # fmt: skip
+PROPOSAL_ACTIONS = tuple(_OF_PROPOSALS)
 """Actions of version 2 on proposals; a rule limits them by the target branch.
 
 `proposal_bypass` permits a forced merge into a branch whose rules need a proposal.
@@ -56,16 +100,10 @@ PROPOSAL_ACTIONS = (
 ON_PROPOSALS = tuple(action for action in PROPOSAL_ACTIONS if action not in ("proposal_create", "proposal_bypass"))
 """Actions whose resource is a proposal that exists."""
 
-STATEMENT_ACTIONS: Mapping[str, ScopeKey | None] = {
-    **{action: key for action, key in GRAPH_ACTIONS.items() if action != "admin"},
-    "query_store": None,
-    "query_define": None,
-    **dict.fromkeys(PROPOSAL_ACTIONS, "target_branch_scope"),
-    "admin": None,
-}
+STATEMENT_ACTIONS = _scopes(_OF_GRAPH, _OF_QUERIES, _OF_PROPOSALS, _ADMIN)
 """The actions of version 2 on a graph and its branches, as in `GRAPH_ACTIONS`."""
 
-KNOWN_ACTIONS: Mapping[str, ScopeKey | None] = {**STATEMENT_ACTIONS, **SERVER_ACTIONS}
+KNOWN_ACTIONS = _scopes(_DECLARED)
 """The actions of requests, in any version. Actions on rows and properties are decided by `row_policies`."""
 
 WITHOUT_EFFECT = frozenset({"run_publish", "run_abort"})

@@ -186,6 +186,20 @@ def test_hard_drop_keeps_versions_of_other_branches(graph):
     assert rows_of(graph, "E", branch="side") == {"e": {"from": "a", "to": "q", "w": 0.5}}
 
 
+def test_hard_drop_keeps_the_history_of_other_branches(graph):
+    old = graph.commits()[0].id
+    graph.load([node("P", k="c", n=3)], mode="append")
+    graph.load([node("P", k="d", n=4)], mode="append")
+    graph.branch_create("side")
+    graph.load([node("P", k="e", n=5)], mode="append", branch="side")
+    mine = graph.commits("side")[0].id
+    graph.load([node("P", k="f", n=6)], mode="append", branch="side")
+    graph.apply_schema(DROPPED, allow_data_loss=True, branch="side")
+    assert rows_of(graph, "P", at=old)["a"] == {"k": "a", "n": 1}
+    with pytest.raises(Damaged):
+        rows_of(graph, "P", at=mine)
+
+
 def test_hard_drops_on_two_branches_keep_their_merge_base(graph):
     graph.branch_create("side")
     for branch, row in (("main", "c"), ("side", "d")):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from omnigraph.errors import Denied, Hint, PolicyInvalid
 from omnigraph.policy.decide import Policy, PolicyDecision, describe_request
 from omnigraph.policy.proposal_rules import ProposalFacts
-from omnigraph.policy.rules import KNOWN_ACTIONS, SERVER_ACTIONS, action_name, branch_name
+from omnigraph.policy.rules import EFFECTS, SERVER_ACTIONS, action_name, branch_name
 from omnigraph.policy.statements import BranchOwners, QueryFacts, attributes_key
 from omnigraph.suggestions import listing
 
@@ -55,7 +55,7 @@ class Only:
     """Limits of a token. It narrows what a policy allows; None does not limit.
 
     Branches are glob patterns, in which `*` also matches `/`. A token that is limited to some branches cannot make a
-    request that concerns all branches, such as a list of branches.
+    request that concerns all branches, such as a list of branches, and has no action with an effect on the whole graph.
     """
 
     actions: tuple[str, ...] | None = None
@@ -73,13 +73,21 @@ class Only:
         """The limit to some branches in words; None if there is none."""
         return None if self.branches is None else f"the token is limited to {_listed('branch', self.branches)}"
 
-    def excludes(self, decision: PolicyDecision, graph: str | None) -> str | None:
-        """Return why the token does not permit a request; None if it does."""
+    def excludes(self, decision: PolicyDecision, graph: str | None, *, on_any: bool = False) -> str | None:
+        """Return why the token does not permit a request; None if it does.
+
+        With `on_any`, the request stands for those on any branch.
+        """
         if self.actions is not None and decision.action not in self.actions:
             return f"the token is limited to {_listed('action', self.actions)}"
         if self.graphs is not None and graph not in self.graphs:
             return f"the token is limited to {_listed('graph', self.graphs)}"
-        if self._branches is None or KNOWN_ACTIONS[decision.action] is None:
+        if self._branches is None:
+            return None
+        effect = EFFECTS[decision.action]
+        if effect == "whole":
+            return f"{self.branch_limit}, and '{decision.action}' is not limited by branches"
+        if on_any or effect == "further":
             return None
         branch, target = decision.branch, decision.target_branch
         for name in (branch, target):
@@ -145,12 +153,16 @@ class Access:
         """The groups that the caller brings, in addition to those of the policy."""
         return self._groups
 
-    def as_actor(self, actor: str | None, groups: Iterable[str] = ()) -> Access:
+    def as_actor(self, actor: str | None, groups: Iterable[str] = (), only: Only | None = None) -> Access:
         """Return the rights of another actor by the same policy, without the groups and limits of the token.
 
-        `groups` are those that the token of the other actor brings.
+        `groups` are those that the token of the other actor brings, and `only` limits what is then allowed.
         """
-        return Access(self.policy, actor, groups=groups, default=self._default, graph=self.graph)
+        return Access(self.policy, actor, groups=groups, only=only, default=self._default, graph=self.graph)
+
+    def as_definer(self, actor: str) -> Access:
+        """Return the rights of the actor who stored a query, on the branches to which the token is limited."""
+        return self.as_actor(actor, only=None if self.only is None else replace(self.only, actions=None))
 
     def row_policies(self, catalog: Catalog) -> RowPolicies | None:
         """Return the rules for rows. Rules that do not fit the schema deny everything; the log has their problems."""
@@ -217,7 +229,7 @@ class Access:
         decision = self._judge(action, None, None)
         if self.only is None or not decision.allowed:
             return decision
-        return self._narrow(decision, replace(self.only, branches=None))
+        return self._narrow(decision, self.only, on_any=True)
 
     def decide(
         self,
@@ -282,8 +294,8 @@ class Access:
             del self.decisions[: DECISIONS_MAX // 2]
         self.decisions.append(decision)
 
-    def _narrow(self, decision: PolicyDecision, only: Only) -> PolicyDecision:
-        reason = only.excludes(decision, self.graph)
+    def _narrow(self, decision: PolicyDecision, only: Only, *, on_any: bool = False) -> PolicyDecision:
+        reason = only.excludes(decision, self.graph, on_any=on_any)
         if reason is None:
             return decision
         request = describe_request(decision.action, decision.branch, decision.target_branch)
