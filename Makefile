@@ -1,7 +1,7 @@
 # Bare `make` lists the targets. `make demo` and `make test` do all the set-up they need.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo recipes pyg test test-long test-web test-packages lint-packages coverage lint fix check bench docs dist web web-check clean
+.PHONY: help setup demo recipes pyg test test-all test-long test-web test-packages lint-packages coverage lint fix check bench docs dist web web-check clean
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -32,13 +32,19 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## the whole story: init, load, search, branch, merge, time travel, serve
 	@$(BIN)/python examples/tour.py
 
-test: $(READY) ## run the tests
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+# In CI the slowest tests are listed, so that growth shows.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup $(if $(CI),--durations=20)
+
+test: $(READY) ## run the tests that tell whether the software works, in ten minutes
+	@$(PYTEST) --suite core
+
+test-all: $(READY) build/pandas3 $(if $(shell command -v npm),web/node_modules/.package-lock.json) ## run the tests that 'make test' leaves out
+	@$(PYTEST) --suite rest
 
 test-long: $(READY) ## run the long forms of the slow suites
-	@$(BIN)/python -m pytest -q --long -m long
+	@$(BIN)/python -m pytest -q --long -m long --durations=0 --durations-min=5
 
-test-web: $(READY) web/node_modules/.package-lock.json ## run the browser tests; installs Debian's Chromium where it is missing
+test-web: $(READY) ## run the browser tests; installs Debian's Chromium where it is missing
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fontconfig fonts-dejavu-core >/dev/null; }
 	@OMNIGRAPH_BROWSER_TESTS=required $(BIN)/python -m pytest -q tests/ui tests/test_docs_page.py
 
@@ -61,7 +67,7 @@ $(FRAMEWORKS): packages/constraints.txt | $(READY)
 	@touch $@
 
 coverage: $(READY) ## run the tests and report uncovered lines; HTML in build/coverage
-	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup --cov --cov-report=term --cov-report=html:build/coverage
+	@$(PYTEST) --cov --cov-report=term --cov-report=html:build/coverage
 
 lint: $(READY) ## ruff, mypy, import contracts, canonical layout of the examples
 	@$(BIN)/ruff check
@@ -75,7 +81,7 @@ fix: $(READY) ## put the code into the canonical layout, mend what can be mended
 	@$(BIN)/ruff format
 	@$(BIN)/omnigraph fmt examples src/omnigraph/demo
 
-check: lint build/pandas3 test ## lint and test: what CI runs
+check: lint test test-all ## lint and all tests
 
 build/pandas3: | $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $@ 'pandas>=3,<4'

@@ -35,7 +35,18 @@ os.environ["OMNIGRAPH_WARM"] = "off"
 pytest.register_assert_rewrite("support.store", "support.storm")
 
 
+ROOT = Path(__file__).parents[1]
+REST = [line.removeprefix("+ ") for line in (ROOT / "tests" / "rest.txt").read_text().splitlines() if line[:1] != "#"]
+RETURNED = {line[2:] for line in (ROOT / "tests" / "rest.txt").read_text().splitlines() if line.startswith("+ ")}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--suite",
+        choices=("core", "rest", "all"),
+        default="all",
+        help="core: what 'make test' runs; rest: the tests of tests/rest.txt, which 'make test-all' runs",
+    )
     parser.addoption("--long", action="store_true", help="also run tests marked 'long'")
     parser.addoption(
         "--resume",
@@ -48,6 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    if report.failed:
+        report.sections.append(("repeat", f".venv/bin/python -m pytest '{item.nodeid}'"))
     finished: Path | None = item.config.getoption("--resume")
     if finished is not None and report.when == "call" and report.passed and item.get_closest_marker("long"):
         with finished.open("a") as file:
@@ -55,7 +68,35 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+def suite_of(path: str) -> str:
+    """Return the suite of a test: that of the longest line of tests/rest.txt with which its path begins."""
+    line = max((line for line in REST if path.startswith(line)), key=len, default=None)
+    return "core" if line is None or line in RETURNED else "rest"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out folders and files without a test of the suite."""
+    suite = config.getoption("--suite")
+    if suite == "all" or not collection_path.is_relative_to(ROOT):
+        return None
+    path = collection_path.relative_to(ROOT).as_posix() + ("/" if collection_path.is_dir() else "")
+    suites = {suite_of(path), *(suite_of(line) for line in REST if line.startswith(path))}
+    return True if suite not in suites else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("--suite") == "core":
+        terminalreporter.write_line(
+            "left out: the tests of tests/rest.txt (make test-all), long forms (make test-long)"
+        )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    suite = config.getoption("--suite")
+    if suite != "all":
+        others = [item for item in items if suite_of(item.nodeid) != suite]
+        items[:] = [item for item in items if suite_of(item.nodeid) == suite]
+        config.hook.pytest_deselected(items=others)
     finished: Path | None = config.getoption("--resume")
     if finished is not None and finished.exists():
         names = {*finished.read_text().splitlines()}

@@ -46,7 +46,8 @@ from support.deployment import (
     values_of,
     words_of,
 )
-from support.serving import WAIT_S, environment, make_graph, program, request, wait_for
+from support.serving import WAIT_S, environment, make_graph, program, request
+from support.waiting import wait_for
 
 PORT = int(DEFAULT_BIND.rpartition(":")[2])
 PATHS = {route.path for route in ROUTES}

@@ -12,7 +12,8 @@ import pytest
 from omnigraph.server.auth.token_file import create_token
 from omnigraph.server.auth.tokens import Principal
 from support.deployment import DEPLOY, read_manifests
-from support.serving import Program, make_graph, program, request, wait_for
+from support.serving import Program, make_graph, program, request
+from support.waiting import wait_for
 
 CONFIG = DEPLOY / "kubernetes" / "config"
 CONTAINER = read_manifests()["Deployment"]["spec"]["template"]["spec"]["containers"][0]

@@ -17,8 +17,9 @@ import pytest
 import omnigraph as og
 from omnigraph.storage import failpoints
 from support.server import ServerUnderTest, serving
-from support.serving import WAIT_S, Program, make_graph, program, wait_for
+from support.serving import WAIT_S, Program, make_graph, program
 from support.stalled_server import SIGN
+from support.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 BIND = ("--bind", "127.0.0.1:0")

@@ -15,7 +15,8 @@ import pytest
 import omnigraph as og
 from omnigraph.cli.main import run
 from omnigraph.errors import Damaged
-from support.serving import WAIT_S, make_graph, wait_for
+from support.serving import WAIT_S, make_graph
+from support.waiting import wait_for
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operate.md"
 STEPS = re.findall(r"(?m)^\$ ((?:mkdir|cp) .*backup\.omni.*)$", GUIDE.read_text(encoding="utf-8"))

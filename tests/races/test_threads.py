@@ -103,7 +103,6 @@ class Threads:
 
     def cleanup(self) -> None:
         cleanup(repository_of(self.graph), keep=2, confirm=True, grace=timedelta(seconds=5))
-        time.sleep(0.05)
 
 
 def run(path: Path, seconds: float) -> Threads:

@@ -13,7 +13,8 @@ from obstore.store import S3Store
 import omnigraph as og
 from support.commands import SCHEMA
 from support.s3 import S3
-from support.serving import WAIT_S, wait_for
+from support.serving import WAIT_S
+from support.waiting import wait_for
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operate.md"
 NAMES = "query names() { match { $p: Person } return { $p.name } }"

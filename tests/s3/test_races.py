@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from datetime import timedelta
 
 import pytest
@@ -124,7 +123,8 @@ def test_writers_of_a_process_retry_one_after_the_other(graph):
     with manifest.locks.retry_lock():
         thread.start()
         assert waiting.wait(30)
-        time.sleep(0.1)
+        thread.join(0.1)
+        assert thread.is_alive()
         order.append("first")
     thread.join(30)
     assert order == ["first", "second"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
@@ -17,6 +16,7 @@ import omnigraph as og
 from omnigraph.server.deployment.settings import ServerLimits
 from support.raw_http import statuses
 from support.server import WAIT_S, Reply, ServerUnderTest, serving
+from support.waiting import wait_for
 
 NAMES = "query names() { match { $p: Person } return { $p.name } }"
 PAIRS = "query pairs() { match { $a: Person $b: Person $a.age < $b.age } return { count($a) as n } }"
@@ -132,19 +132,11 @@ def held(server: ServerUnderTest, running: int) -> Iterator[None]:
         for _ in range(running):
             clients.append(socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S))
             clients[-1].sendall(head.encode() + b"\r\n\r\n" + body)
-        wait_until(lambda: server.app.server.execution.in_flight_reads >= running)
+        wait_for(lambda: server.app.server.execution.in_flight_reads >= running)
         yield
     finally:
         for client in clients:
             client.close()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("the condition did not hold in time")
 
 
 def test_reads_that_wait_too_long_are_refused(uri: str) -> None:
@@ -202,6 +194,6 @@ def test_clients_that_read_nothing_lose_their_slots(uri: str) -> None:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(("127.0.0.1", server.port))
             client.sendall(head.encode() + body)
-        wait_until(lambda: server.app.server.execution.in_flight_reads > 0)
+        wait_for(lambda: server.app.server.execution.in_flight_reads > 0)
         assert server.becomes_idle()
         assert server.post("/query", {"query": NAMES}).status == 200

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -22,7 +23,6 @@ from support.browser import find_browser
 from support.server import ServerUnderTest, serving
 
 ROOT = Path(__file__).parents[2]
-AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 REQUIRED = os.environ.get("OMNIGRAPH_BROWSER_TESTS") == "required"
 TOKEN = "og_token-of-the-tests"
 WIDE, NARROW = (1280, 800), (390, 844)
@@ -74,6 +74,11 @@ def skip_or_fail(reason: str) -> None:
     if REQUIRED:
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def axe_script() -> str:
+    """Return the script of axe-core, which a Python package contains."""
+    return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
 def require_browser() -> str:
@@ -200,11 +205,19 @@ class ExplorerPage:
         assert self.page.evaluate("window.pwned") is None, "a script in the data ran"
         assert not self.faults, "\n".join(self.faults)
 
+    def screenshot(self) -> str:
+        """Write a picture of the page below `build/failures` and return its path; a lost page has none."""
+        name = re.sub(r"\W+", "-", os.environ.get("PYTEST_CURRENT_TEST", "page").rpartition("/")[2])
+        path = ROOT / "build" / "failures" / f"{name}.png"
+        try:
+            self.page.screenshot(path=path)
+        except Exception as error:
+            return f"none ({error})"
+        return str(path)
+
     def axe(self) -> list[str]:
         """Return the violations of WCAG A and AA rules that axe finds."""
-        if not AXE.is_file():
-            skip_or_fail("no axe-core: run 'make web' or 'make test-web'")
-        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        self.page.evaluate(axe_script())
         found = self.page.evaluate(
             "tags => axe.run(document, {runOnly: {type: 'tag', values: tags}, resultTypes: ['violations']})", TAGS
         )
@@ -242,8 +255,12 @@ class Explorer:
             page = ExplorerPage(context.new_page(), self.server, self.token, self.issuer)
             if place is not None:
                 page.open(place)
-            yield page
-            page.check()
+            try:
+                yield page
+                page.check()
+            except BaseException as error:
+                error.add_note(f"screenshot: {page.screenshot()}")
+                raise
         finally:
             context.close()
 

@@ -51,6 +51,7 @@ class FakeProvider:
         self.seen: list[Seen] = []
         self.script: list[Reply | Callable[[Seen], Reply]] = []
         self.delay_s = 0.0
+        self.closed = 0
         self.peak = 0
         self.refused = 0
         self._allowed: tuple[int, float, Callable[[], float]] | None = None
@@ -68,7 +69,12 @@ class FakeProvider:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            def shutdown_request(self, request: Any) -> None:
+                super().shutdown_request(request)
+                provider.closed += 1
+
+        self._server = Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()

@@ -12,7 +12,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,15 +45,6 @@ def make_graph(path: Path, *names: str) -> Path:
     if names:
         graph.load([{"type": "Person", "data": {"name": name}} for name in names], mode="append")
     return path
-
-
-def wait_for(condition: Callable[[], bool], what: str = "the condition") -> None:
-    """Wait until a condition holds."""
-    end = time.monotonic() + WAIT_S
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"{what} did not happen within {WAIT_S:g} s")
-        time.sleep(0.01)
 
 
 @dataclass
@@ -322,6 +312,9 @@ def program(
         found = [process.stdout.readline().rstrip("\n") for _ in range(lines)]
         assert found[0].startswith("OMNIGRAPH_LISTEN_ADDR="), errors.read_text(encoding="utf-8")
         yield Program(process, found[0].partition("=")[2], errors, found)
+    except BaseException as error:
+        error.add_note(f"end of the log of the server:\n{errors.read_text(encoding='utf-8')[-3000:]}")
+        raise
     finally:
         if process.poll() is None:
             process.kill()

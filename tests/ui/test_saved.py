@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.ui import STATIC
-from support.explorer import AXE, NARROW, TAGS, WIDE, Explorer
+from support.explorer import NARROW, TAGS, WIDE, Explorer, axe_script
 from support.hostile_graph import BRANCH, NAME, build_hostile_graph
 
 TEXT = "match { $a: Person  $a wrote $n } return { $a, $n, $n.title } limit 12"
@@ -108,7 +108,7 @@ def test_the_widget_asks_python_and_reports_the_selection(explorer: Explorer, th
             asked["number"],
         )
         widget.locator(".picture-list .item", has_text="three").wait_for()
-        page.evaluate(AXE.read_text(encoding="utf-8"))
+        page.evaluate(axe_script())
         found = page.evaluate(
             "tags => axe.run({include: [['div', '.widget']]}, {runOnly: {type: 'tag', values: tags}})", TAGS
         )

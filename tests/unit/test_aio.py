@@ -175,22 +175,16 @@ def test_write_cancelled_after_publish_returns_its_result(uri):
 
 
 def test_write_repeated_after_wait_for_timeout_is_applied_once(uri):
-    async def release_later(held: Blocker) -> None:
-        await held.has_arrived()
-        await asyncio.sleep(0.2)
-        held.released.set()
-
     async def attempt(graph, number: int) -> bool:
         held = Blocker()
         with arm(("table.staged", "publish.after_commit")[number % 2], held):
-            releasing = asyncio.create_task(release_later(held))
+            loading = asyncio.ensure_future(graph.load([shelf(f"s{number}")], mode="append"))
+            await held.has_arrived()
+            asyncio.get_running_loop().call_soon(held.released.set)
             try:
-                await asyncio.wait_for(graph.load([shelf(f"s{number}")], mode="append"), 0.05)
+                await asyncio.wait_for(loading, 0)
             except TimeoutError:
                 return False
-            finally:
-                held.arrived.set()
-                await releasing
         return True
 
     async def scenario():

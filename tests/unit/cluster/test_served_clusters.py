@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import http.client
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from omnigraph.cluster.converge import ApplyResult, apply_cluster, approve_delet
 from omnigraph.cluster.declaration import read_declaration
 from omnigraph.server.deployment import reload, state
 from support.server import ServerUnderTest, serving
+from support.waiting import wait_for
 
 FILE = """version: 1
 metadata: { name: demo }
@@ -51,14 +51,6 @@ def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerUnde
 def apply(folder: Path, grace_s: float = 60) -> ApplyResult:
     declared = read_declaration(folder)
     return apply_cluster(declared, ClusterStore(declared.storage, {}), {}, "ana", grace_s)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    for _ in range(1_500):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("the server did not get there")
 
 
 def status(server: ServerUnderTest, graph_id: str) -> int:

@@ -20,6 +20,7 @@ from omnigraph.embedding import provider as provider_module
 from omnigraph.embedding.client import EmbeddingClient
 from omnigraph.embedding.config import EmbeddingConfig
 from omnigraph.errors import EmbeddingError, InputError, ModelMismatch
+from support.waiting import wait_for
 
 STYLES = ["openai", "openai-compatible", "gemini"]
 
@@ -159,7 +160,7 @@ def test_a_closed_connection_is_replaced_without_a_retry(connect, provider, repl
     client = connect()
     client.embed(["one"], 2)
     client.embed(["two"], 2)
-    time.sleep(0.05)
+    wait_for(lambda: provider.closed == 1, "the end of the connection")
     client.embed(["three"], 2)
     assert len(provider.seen) == 3
     assert fake_time.slept == []

@@ -7,8 +7,7 @@ import io
 import json
 import socket
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import omnigraph as og
 from omnigraph.server.messages import encoding
 from support.raw_http import exchange, statuses
 from support.server import ServerUnderTest, serving
+from support.waiting import wait_for
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name, $p.age } order { $p.name } }"
 ADD = "query add($name: String) { insert Person { name: $name } }"
@@ -180,23 +180,15 @@ def begin(server: ServerUnderTest, path: str, body: Any, *headers: str) -> socke
     return client
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("the condition did not hold in time")
-
-
 @pytest.fixture
 def busy(graph: og.Graph) -> Iterator[ServerUnderTest]:
     """A server whose only slot for reads is taken until the end of the test; the client then disconnects."""
     graph.load([{"type": "Person", "data": {"name": f"p{n}", "age": n}} for n in range(3000)], mode="merge")
     with serving(graph.uri, flags=SLOW_FLAGS) as server:
         with begin(server, "/query", {"query": SLOW}):
-            wait_until(lambda: server.app.server.execution.in_flight_reads == 1)
+            wait_for(lambda: server.app.server.execution.in_flight_reads == 1)
             yield server
-        wait_until(lambda: server.app.server.execution.lanes["reads"].running == 0)
+        wait_for(lambda: server.app.server.execution.lanes["reads"].running == 0)
         assert server.app.server.admission.actors == 0
 
 
@@ -210,15 +202,15 @@ def test_a_disconnect_is_noticed_with_another_request_behind(graph: og.Graph) ->
         execution = server.app.server.execution
         with begin(server, "/query", {"query": SLOW}) as client:
             client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            wait_until(lambda: execution.in_flight_reads == 1)
-        wait_until(lambda: execution.in_flight_reads == 0)
+            wait_for(lambda: execution.in_flight_reads == 1)
+        wait_for(lambda: execution.in_flight_reads == 0)
 
 
 def test_a_read_whose_client_disconnects_leaves_the_queue(busy: ServerUnderTest) -> None:
     lane = busy.app.server.execution.lanes["reads"]
     with begin(busy, "/query", {"query": PEOPLE}):
-        wait_until(lambda: lane.waiting == 1)
-    wait_until(lambda: lane.waiting == 0)
+        wait_for(lambda: lane.waiting == 1)
+    wait_for(lambda: lane.waiting == 0)
     assert lane.running == 1
 
 

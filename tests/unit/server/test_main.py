@@ -16,8 +16,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.version import STORAGE_FORMAT
-from support.serving import POLICY, WAIT_S, environment, make_graph, program, request, wait_for
+from support.serving import POLICY, WAIT_S, environment, make_graph, program, request
 from support.tls import write_certificate
+from support.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and Unix sockets")
 BIND = ("--bind", "127.0.0.1:0")

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -219,4 +220,5 @@ class TerminalProgram:
             try:
                 self._unread += os.read(self._master, 65536).decode(errors="replace")
             except OSError:
-                time.sleep(0.01)  # the program closed the terminal
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(0.1)  # the program closed the terminal

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
+from collections.abc import Iterator
 
 import pytest
 
 import omnigraph as og
 from omnigraph.client.transport import attempts
+from omnigraph.client.transport.attempts import Attempts
 from omnigraph.errors import (
     Cancelled,
     IncompatibleFormat,
@@ -24,7 +25,8 @@ from omnigraph.errors import (
 )
 from omnigraph.wire.document import encoder
 from omnigraph.wire.errors import error_document
-from support.scripted_server import ScriptedServer, answer, cutting_proxy, scripted
+from support.scripted_server import answer, cutting_proxy, scripted
+from support.waiting import WAIT_S, wait_until
 
 QUERY = "query q() { match { $p: Person } return { $p.name } }"
 INSERT = "query add($name: String) { insert Person { name: $name } }"
@@ -203,7 +205,7 @@ def test_a_cancelled_asynchronous_write(published, by):
         async with await og.aconnect(url) as graph:
             cancel = og.Cancellation()
             call = asyncio.ensure_future(graph.mutate(INSERT, {"name": "x"}, cancel=cancel))
-            await asyncio.sleep(0.1)
+            await wait_until(lambda: server.requests, "the request")
             if by == "task":
                 call.cancel()
             else:
@@ -224,13 +226,13 @@ def test_a_cancelled_asynchronous_read_closes_its_connection():
     async def scenario(url: str) -> None:
         async with await og.aconnect(url) as graph:
             call = asyncio.ensure_future(graph.query(QUERY))
-            await asyncio.sleep(0.1)
+            await wait_until(lambda: len(server.requests) == 1, "the first request")
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
             cancel = og.Cancellation()
             call = asyncio.ensure_future(graph.query(QUERY, cancel=cancel))
-            await asyncio.sleep(0.1)
+            await wait_until(lambda: len(server.requests) == 2, "the second request")
             cancel.cancel()
             with pytest.raises(Cancelled):
                 await call
@@ -269,20 +271,25 @@ def test_a_lost_answer_writes_once(local, server):
 LATER = refused(busy(), 503, Retry_After="20")
 
 
-def wait_for_request(server: ScriptedServer) -> None:
-    """Wait until the server has a request, and a little longer, so that the client has its answer."""
-    for _ in range(600):
-        if server.requests:
-            break
-        time.sleep(0.05)
-    time.sleep(0.1)
+@pytest.fixture
+def delay_begun(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when a client begins the delay before a repetition."""
+    begun = threading.Event()
+    pauses = Attempts._pauses
+
+    def observed(attempts: Attempts) -> Iterator[float]:
+        begun.set()
+        yield from pauses(attempts)
+
+    monkeypatch.setattr(Attempts, "_pauses", observed)
+    return begun
 
 
 @pytest.mark.parametrize("write", [False, True])
-def test_a_cancellation_ends_the_delay_before_a_repetition(write):
+def test_a_cancellation_ends_the_delay_before_a_repetition(write, delay_begun):
     with scripted(answering(LATER)) as server, og.connect(server.url) as graph:
         cancel = og.Cancellation()
-        timer = threading.Thread(target=lambda: (wait_for_request(server), cancel.cancel()))
+        timer = threading.Thread(target=lambda: (delay_begun.wait(WAIT_S), cancel.cancel()))
         timer.start()
         with pytest.raises(Cancelled):
             graph.mutate(INSERT, {"name": "x"}, cancel=cancel) if write else graph.query(QUERY, cancel=cancel)
@@ -301,13 +308,13 @@ def test_a_cancellation_after_a_lost_write():
 
 @pytest.mark.parametrize("by", ["task", "cancellation"])
 @pytest.mark.parametrize("write", [False, True])
-def test_an_asynchronous_cancellation_ends_the_delay(by, write):
+def test_an_asynchronous_cancellation_ends_the_delay(by, write, delay_begun):
     async def scenario(url: str) -> None:
         async with await og.aconnect(url) as graph:
             cancel = og.Cancellation()
             call = graph.mutate(INSERT, {"name": "x"}, cancel=cancel) if write else graph.query(QUERY, cancel=cancel)
             task = asyncio.ensure_future(call)
-            await asyncio.to_thread(wait_for_request, server)
+            assert await asyncio.to_thread(delay_begun.wait, WAIT_S)
             assert len(server.requests) == 1
             if by == "task":
                 task.cancel()

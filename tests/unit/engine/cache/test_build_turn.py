@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,7 +117,8 @@ def test_a_waiting_process_reads_what_the_other_one_built(graph: og.Graph, query
         thread = threading.Thread(target=lambda: found.append(str(waiting.profile(query))))
         with other_process(folder):
             thread.start()
-            time.sleep(0.1)
+            thread.join(0.1)
+            assert thread.is_alive()
             assert built in str(graph.profile(query))
         thread.join(WAIT_S)
     assert built not in found[0]

@@ -13,8 +13,8 @@ from omnigraph.server.deployment.graph_tuning import caches_of, staleness_ms
 from omnigraph.server.deployment.graphs import ServedGraph
 from omnigraph.server.deployment.settings import default_settings
 from support.server import serving
-from support.serving import wait_for
 from support.store import repository_of
+from support.waiting import wait_for
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name } }"
 BOUND = 1500

@@ -27,8 +27,9 @@ from omnigraph.server.observability.metric_table import METRICS
 from omnigraph.server.observability.metrics import Metrics
 from omnigraph.server.observability.metrics_endpoint import MetricsEndpoint
 from support.server import serving
-from support.serving import make_graph, program, request, wait_for
+from support.serving import make_graph, program, request
 from support.tenants import CHANGE, READ, Tenants, tenants
+from support.waiting import wait_for
 
 PAIRS = "query pairs() { match { $a: Person $b: Person } return { $a.name, $b.name } }"
 PAGE = Path(__file__).parents[4] / "docs" / "metrics.md"

@@ -14,7 +14,8 @@ import pytest
 
 from omnigraph.server.process import connections, lifecycle
 from omnigraph.server.process.connections import guarded_protocol, h11_protocol
-from support.serving import WAIT_S, Running, make_graph, running, wait_for
+from support.serving import WAIT_S, Running, make_graph, running
+from support.waiting import wait_for
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.serving import make_graph, running, wait_for
+from support.serving import make_graph, running
+from support.waiting import wait_for
 
 
 @pytest.fixture(scope="module")

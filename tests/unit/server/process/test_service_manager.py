@@ -17,7 +17,8 @@ import pytest
 from omnigraph.errors import InputError
 from omnigraph.server.process.listening import listen_address
 from omnigraph.server.process.service_manager import ServiceManager, take_socket
-from support.serving import WAIT_S, environment, make_graph, program, request, wait_for
+from support.serving import WAIT_S, environment, make_graph, program, request
+from support.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets")
 

@@ -13,7 +13,7 @@ from omnigraph.server.messages import responses
 from support.event_streams import stream
 from support.guarded_server import READS_MAIN, TOKEN, guarded
 from support.server import ServerUnderTest
-from support.serving import wait_for
+from support.waiting import wait_for
 
 ADD = "query add($name: String) { insert Person { name: $name } }"
 

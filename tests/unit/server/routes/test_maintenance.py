@@ -14,7 +14,7 @@ from omnigraph.server.routes import maintenance
 from omnigraph.server.scheduling.operations import Operation
 from support.guarded_server import READS_MAIN, guarded
 from support.server import Reply, ServerUnderTest, serving
-from support.serving import wait_for
+from support.waiting import wait_for
 
 
 def outcome(server: ServerUnderTest, accepted: Reply) -> Any:
@@ -162,7 +162,9 @@ def test_a_shutdown_waits_for_work_in_the_background(graph: og.Graph, monkeypatc
     def recover(_: og.Graph) -> list[Any]:
         begun.set()
         wait_for(lambda: server.app.server.is_draining, "the shutdown")
-        time.sleep(0.3)
+        for _ in range(30):
+            assert server.code is None
+            time.sleep(0.01)
         ended.set()
         return []
 

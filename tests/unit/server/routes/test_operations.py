@@ -5,7 +5,7 @@ from __future__ import annotations
 import omnigraph as og
 from support.guarded_server import SERVER_ADMIN, guarded
 from support.server import ServerUnderTest
-from support.serving import wait_for
+from support.waiting import wait_for
 
 MAINTAINERS = """version: 1
 groups: {team: [ana, bo]}

@@ -14,8 +14,8 @@ from omnigraph.storage.files import layout
 from omnigraph.versioning.upkeep.claim import claimed
 from support.guarded_server import READS_MAIN, guarded
 from support.server import Reply, ServerUnderTest
-from support.serving import wait_for
 from support.store import repository_of
+from support.waiting import wait_for
 
 PURGES = """version: 1
 groups: {team: [ana]}

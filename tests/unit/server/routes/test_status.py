@@ -10,7 +10,8 @@ from typing import Any
 import omnigraph as og
 from support.guarded_server import READS_MAIN, SERVER_ADMIN, guarded
 from support.server import Reply, ServerUnderTest, serving
-from support.serving import WAIT_S, wait_for
+from support.serving import WAIT_S
+from support.waiting import wait_for
 
 NAMED = "query named($name: String) { match { $p: Person { name: $name } } return { $p.age } }"
 SLOW = """query slow() {

@@ -15,7 +15,7 @@ from omnigraph.server.scheduling.maintainer import ACTOR, MESSAGE
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.files import layout
 from support.server import ServerUnderTest, serving
-from support.serving import wait_for
+from support.waiting import wait_for
 
 SCHEMA = "node Item {\n  name: String @key\n  size: I64 @index\n}\nnode Other { name: String @key }"
 FAST = {"maintain.enabled": True, "maintain.every_s": 1.0, "maintain.rows_min": 5, "maintain.fragments_min": 4}

@@ -16,7 +16,7 @@ from omnigraph.server.deployment.settings import default_settings
 from omnigraph.server.scheduling import memory
 from omnigraph.server.scheduling.memory import MemoryGuard, limit_of, total_memory
 from support.server import WAIT_S, Reply, ServerUnderTest, serving
-from support.serving import wait_for
+from support.waiting import wait_for
 
 PEOPLE = "query people() { match { $p: Person } return { $p.name } }"
 SLOW = """query slow() {

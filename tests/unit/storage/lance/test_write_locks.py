@@ -6,7 +6,6 @@ import os
 import sys
 import tempfile
 import threading
-import time
 
 import pytest
 
@@ -43,7 +42,7 @@ def second_waits(first, second) -> bool:
         assert waited is False
         thread.start()
         assert entered.wait(30)
-        time.sleep(0.1)
+        thread.join(0.1)
         order.append("first")
     thread.join(30)
     return order == ["first", "second"]

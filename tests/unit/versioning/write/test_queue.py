@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
@@ -13,20 +12,13 @@ from omnigraph.errors import Cancelled
 from omnigraph.versioning.write import queue as queue_module
 from omnigraph.versioning.write.queue import Leader, WriteQueue
 from support.store import repository_of
+from support.waiting import wait_for
 
 ADD = "query q($name: String) { insert Item { name: $name } }"
 
 
 class Flag:
     cancelled = False
-
-
-def wait_for(condition) -> None:
-    for _ in range(3_000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("the condition did not hold in time")
 
 
 class Line:

@@ -26,6 +26,7 @@ from omnigraph.server.auth.oidc.key_sets import (
 )
 from omnigraph.server.outgoing_http import OutgoingFailed
 from support.issuer import AUDIENCE, IssuerServer, issuing, public_jwk, rsa_key
+from support.waiting import wait_until
 
 
 @dataclass
@@ -135,7 +136,7 @@ def test_many_requests_wait_for_one_fetch(server: IssuerServer, keys: KeySet) ->
 
     async def ask() -> list[Any]:
         waiting = [asyncio.ensure_future(keys.get("RS256", "k1")) for _ in range(50)]
-        await asyncio.sleep(0.05)
+        await wait_until(lambda: server.paths, "the first request")
         assert server.gate is not None
         server.gate.set()
         return await asyncio.gather(*waiting)
