@@ -244,7 +244,7 @@ class TypeCheckError(CompileError):
 
 
 class ParameterError(InputError):
-    """A query parameter is missing, unknown in type, or out of range."""
+    """A query parameter is missing, unknown, of the wrong type, or out of range."""
 
     default_code = "bad_parameter"
 

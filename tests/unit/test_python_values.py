@@ -74,7 +74,7 @@ def test_matching_python_value_is_accepted(value, type_, stored):
     found = read_json(value, type_)
     assert (found, type(found)) == (stored, type(stored))
     if type_.scalar != "Blob":
-        assert bind_params([ParamDecl("p", type_)], {"p": value}).values == {"p": stored}
+        assert bind_params([ParamDecl("p", type_)], {"p": value}) == {"p": stored}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -16,8 +17,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph_open import open as open_graph
-from omnigraph.lang.tokens import VAR, lex
-from omnigraph.query.inline import is_bare
+from omnigraph.query.inference import free_variables
 from omnigraph.query.syntax.parser import parse_queries
 
 
@@ -99,8 +99,10 @@ class GraphMagics(Magics):
         graph, tree = self._graph(given.graph), parse_queries(text, "<cell>")
         name = given.name or tree.queries[0].name.text
         query = next((each for each in tree.queries if each.name.text == name), tree.queries[0])
-        params = self._params(given.param, text, [param.name.text for param in query.params])
-        named = None if is_bare(text) else given.name
+        # A query without a head declares nothing: the variables that it does not bind are its parameters.
+        names = free_variables(query) if query.is_bare else [param.name.text for param in query.params]
+        params = self._params(given.param, names)
+        named = None if query.is_bare else given.name
         if given.explain:
             return graph.explain(text, named, params, at=given.at)
         if query.is_mutation:
@@ -115,7 +117,7 @@ class GraphMagics(Magics):
             )
         return found
 
-    def _params(self, assignments: list[str], text: str, declared: list[str]) -> dict[str, Any]:
+    def _params(self, assignments: list[str], names: Iterable[str]) -> dict[str, Any]:
         """Return the given parameters, and variables of the notebook for the others."""
         found: dict[str, Any] = {}
         for word in assignments:
@@ -125,23 +127,8 @@ class GraphMagics(Magics):
             found[name.removeprefix("$")] = value
             with suppress(ValueError):
                 found[name.removeprefix("$")] = json.loads(value)
-        # A bare query declares nothing: its variables that the match does not bind are parameters.
-        used = declared or [token.text[1:] for token in lex(text).tokens if token.kind == VAR]
-        bound = set() if declared else _bound(text)
         variables = self._variables
-        return {name: variables[name] for name in used if name in variables and name not in bound} | found
-
-
-def _bound(text: str) -> set[str]:
-    """Return the variables that a bare query binds: those before a colon, and the ends of hops."""
-    tokens = lex(text).tokens
-    bound = set()
-    for at, token in enumerate(tokens[:-1]):
-        if token.kind == VAR and (tokens[at + 1].text == ":" or tokens[at + 1].kind == "lower"):
-            bound.add(token.text[1:])
-        if token.kind == VAR and at and tokens[at - 1].kind == "lower":
-            bound.add(token.text[1:])
-    return bound
+        return {name: variables[name] for name in names if name in variables} | found
 
 
 def _usage_error(error: OmniGraphError) -> UsageError:

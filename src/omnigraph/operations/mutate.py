@@ -153,14 +153,14 @@ def mutate(context: GraphContext, request: MutationRequest) -> MutationResult:
         seen = None if rules is None else rules.visibility
         plan = _plan(context, transaction.snapshot, query, seen)
         compiled = time.perf_counter()
-        bound = bind_params(plan.params, query.params)
+        params = bind_params(plan.params, query.params)
         embedding = ColumnEmbedder(embedder, transaction.snapshot.embedding, catalog)
         services = MutationServices(now // 1000, lambda: new_ulid(repository.clock()), embedding, context.fetch)
         below = transaction.pending
         assert below is None or isinstance(below, WriteOverlay)
         overlay = WriteOverlay(transaction.snapshot, below)
         guard = None if rules is None else _guarded(rules, catalog, overlay)
-        run = MutationRun(plan, catalog, overlay, bound.values, services, guard)
+        run = MutationRun(plan, catalog, overlay, params, services, guard)
         run.run()
         # A statement that deletes nodes deletes their edges.
         context.catalogs.rules(transaction.snapshot).check(overlay.delta(cascaded=True, guard=guard))

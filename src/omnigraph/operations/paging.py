@@ -162,13 +162,13 @@ def open_page(context: GraphContext, request: ReadRequest, watch: Watch) -> Open
             hint="add order { … } after 'return'",
         )
     with watching(watch):
-        bound = bind_params(plan.params, request.query.params)
-    digest = _digest(plan, bound.values, visibility)
+        params = bind_params(plan.params, request.query.params)
+    digest = _digest(plan, params, visibility)
     if cursor is None:
         cursor = _Cursor(request.branch, snapshot.commit_id, 0, context.repository.clock() // 1000, digest)
     elif cursor.digest != digest:
         raise PageCursorRejected("it belongs to another query, or to other parameters")
-    return OpenedPage(snapshot, prepared, bound.values, cursor, page.rows, started)
+    return OpenedPage(snapshot, prepared, params, cursor, page.rows, started)
 
 
 def snapshot_of_page(context: GraphContext, branch: str, at: At, commit_id: str | None) -> Snapshot:

@@ -61,13 +61,13 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
         prepared = context.plans.get_read(snapshot, query, visibility)
         compiled = report_plan(observer, prepared, watch, started) if observer is not None else started
         plan = prepared.plan
-        bound = bind_params(plan.params, query.params)
+        params = bind_params(plan.params, query.params)
         now_ms = context.repository.clock() // 1000
-        visibility = visibility_at(plan, prepared.catalog, bound.values, now_ms, visibility)
+        visibility = visibility_at(plan, prepared.catalog, params, now_ms, visibility)
         execution_context = ExecutionContext(prepared.catalog, snapshot, context.cache, limits, watch, visibility)
         audited = visibility is not None and visibility.audit is not None
         if prepared.chain is not None and not profile and not audited and _permits_fast_path(request):
-            found = prepared.chain.run(execution_context, bound.values)
+            found = prepared.chain.run(execution_context, params)
             if found is not None:
                 ended = time.perf_counter()
                 if observer is not None:
@@ -79,7 +79,7 @@ def read(context: GraphContext, snapshot: Snapshot, request: ReadRequest, *, pro
     execution = Execution(
         prepared,
         execution_context,
-        bound.values,
+        params,
         now_ms=now_ms,
         embed=embedding_at(context, snapshot),
     )

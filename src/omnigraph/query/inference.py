@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass, replace
 
 from omnigraph.lang.spans import Name
 from omnigraph.query.functions import TEXT
+from omnigraph.query.params import refuse_unknown
 from omnigraph.query.syntax import ast
 from omnigraph.schema.catalog import Catalog
 
@@ -25,14 +26,33 @@ def infer_params(
     catalog: Catalog, query: ast.QueryDefinition, declared: tuple[ast.Param, ...]
 ) -> tuple[ast.Param, ...]:
     """Return the parameters with the types of the properties they are used with, if their values can be read as these
-    types.
+    types. A parameter that the query does not use raises `ParameterError`.
     """
+    if declared:
+        refuse_unknown([param.name.text for param in declared], free_variables(query))
     if not any(param.alternatives for param in declared):
         return declared
     met: dict[str, set[str]] = {}
     for name, scalar in _uses(_Walk(catalog, _variables(catalog, query)), query.body):
         met.setdefault(name, set()).add(scalar)
     return tuple(_inferred(param, met.get(param.name.text, set())) for param in declared)
+
+
+def free_variables(query: ast.QueryDefinition) -> frozenset[str]:
+    """Return the variables that a query uses as values and does not bind: the parameters of one without a head."""
+    used: set[str] = set()
+    bound: set[str | None] = set()
+    for node in _nodes(query.body):
+        match node:
+            case ast.VarExpr(name=name):
+                used.add(name)
+            case ast.BindingClause(var=var) | ast.PathClause(var=var):
+                bound.add(var.text)
+            case ast.HopClause(left=left, right=right, edge_var=edge):
+                bound |= {left.text, right.text, None if edge is None else edge.text}
+            case ast.StepClause(left=left, right=right):
+                bound |= {left.text, right.text}
+    return frozenset(used - bound)
 
 
 def _inferred(param: ast.Param, met: set[str]) -> ast.Param:

@@ -8,56 +8,62 @@ it. Both accept integers as decimal strings.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from omnigraph.checkpoints import paced
 from omnigraph.errors import ParameterError, ValueFormatError
-from omnigraph.fast_dataclass import dataclass
-from omnigraph.query.plan.ir import NOW, ParamDecl
+from omnigraph.query.plan.ir import ParamDecl
 from omnigraph.scalar_types.describe import describe_json
 from omnigraph.scalar_types.registry import JS_SAFE_MAX
 from omnigraph.scalar_types.written_value import WrittenValue
-from omnigraph.suggestions import closest
+from omnigraph.suggestions import did_you_mean, listing
 from omnigraph.types import INTEGER_RANGES, PropertyType
 from omnigraph.values import is_json, read_json
 
 _DECIMAL = re.compile(r"-?[0-9]{1,100}")
 
 
-@dataclass(frozen=True, slots=True)
-class BoundParams:
-    """The values of all declared parameters, and the names of the given parameters that are not declared."""
-
-    values: Mapping[str, Any]
-    unused: tuple[str, ...] = ()
-
-
 def bind_params(
-    declared: Iterable[ParamDecl], given: Mapping[str, Any] | None, *, javascript: bool = False
-) -> BoundParams:
-    """Return the values of all declared parameters, or raise `ParameterError` for the first invalid one."""
+    declared: Sequence[ParamDecl], given: Mapping[str, Any] | None, *, javascript: bool = False
+) -> dict[str, Any]:
+    """Return the values of all declared parameters.
+
+    A given parameter that is not declared, and the first one that is missing or invalid, raise `ParameterError`.
+    """
     if given is None:
         given = {}
     if type(given) is not dict and not isinstance(given, Mapping):
         raise ParameterError(
             f"parameters are an object of names and values, not {describe_json(given)}", hint='write {"name": value}'
         )
+    refuse_unknown(given, {param.name for param in declared})
     values: dict[str, Any] = {}
     for param in declared:
         if param.name not in given:
             if not param.type.nullable:
-                raise _missing(param, given)
+                raise ParameterError(f"parameter '{param.name}' ({param.type}) is missing")
             values[param.name] = None
             continue
         try:
             values[param.name] = _read(given[param.name], param.type, javascript)
         except ValueFormatError as error:
             raise ParameterError(f"parameter '{param.name}' ({param.type}): {error.message}", hint=error.hint) from None
-    unused = tuple(name for name in given if name not in values)
-    _validate_unused(unused, given)
-    return BoundParams(values, unused)
+    return values
+
+
+def refuse_unknown(given: Iterable[Any], names: Collection[str]) -> None:
+    """Raise `ParameterError` for the first given name that is not the name of a parameter."""
+    unknown = next((str(name) for name in given if name not in names), None)
+    if unknown is None:
+        return
+    if unknown.startswith("$"):
+        hint = "parameter names are given without the dollar sign"
+    else:
+        takes = f"it takes {listing(names)}" if names else "it takes no parameters"
+        hint = did_you_mean(unknown, names) or takes
+    raise ParameterError(f"the query has no parameter '{unknown[:100]}'", hint=hint)
 
 
 def valid_params(declared: Iterable[ParamDecl], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,22 +78,6 @@ def valid_params(declared: Iterable[ParamDecl], given: Mapping[str, Any]) -> dic
             with suppress(ValueFormatError):
                 values[param.name] = _read(value, param.type, javascript=False)
     return values
-
-
-def _missing(param: ParamDecl, given: Mapping[str, Any]) -> ParameterError:
-    near = closest(param.name, given)
-    hint = f"'{near}' was given: is it misspelt?" if near else None
-    if f"${param.name}" in given:
-        hint = "parameter names are given without the dollar sign"
-    return ParameterError(f"parameter '{param.name}' ({param.type}) is missing", hint=hint)
-
-
-def _validate_unused(unused: Iterable[str], given: Mapping[str, Any]) -> None:
-    for name in unused:
-        if name == NOW:
-            raise ParameterError(f"parameter '{NOW}' is reserved")
-        if isinstance(given[name], Mapping):
-            raise ParameterError(f"parameter '{name}' is not declared, and no parameter can be an object")
 
 
 def _read(value: Any, type_: PropertyType, javascript: bool) -> Any:

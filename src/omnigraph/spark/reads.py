@@ -47,8 +47,8 @@ def read_on_spark(context: GraphContext, request: ReadRequest) -> Result:
     with watching(watch):
         watch.check()
         plan = context.plans.get_read(snapshot, request.query, context.visibility_of(snapshot)).logical
-        bound = bind_params(plan.params, request.query.params)
-    run = _SparkRead(snapshot, plan, bound.values, context.repository.clock() // 1000)
+        params = bind_params(plan.params, request.query.params)
+    run = _SparkRead(snapshot, plan, params, context.repository.clock() // 1000)
     table, _ = run.table(context, request, watch)
     return result_of(table, plan, snapshot, (time.perf_counter() - started) * 1000)
 

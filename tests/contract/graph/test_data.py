@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -108,6 +109,22 @@ def query_errors(graph: Any) -> Any:
         failure(lambda: graph.explain("query {")),
         failure(lambda: graph.profile(PEOPLE, at="nowhere")),
     ]
+
+
+def unknown_parameters(graph: Any) -> Any:
+    texts = ["match { $p: Person $p.age > $min } return { $p.name } order { $p.name }"]
+    texts.append(f"query older($min: I64?) {{ {texts[0]} }}")
+    change = "query late($min: I64?) { update Person set { age: $min } where name = 'bo' }".replace("'", '"')
+    given = {"mim": 3}
+    calls = [partial(graph.mutate, change, given)]
+    for text in texts:
+        calls += [partial(method, text, given) for method in (graph.query, graph.explain, graph.profile)]
+        calls.append(partial(graph.query, text, given, page=1))
+    errors = [failure(call) for call in calls]
+    assert {(error.message, error.hint) for error in errors} == {
+        ("the query has no parameter 'mim'", "did you mean 'min'?")
+    }
+    return errors
 
 
 def mutations(graph: Any) -> Any:
@@ -247,6 +264,7 @@ BODIES = [
     pages,
     plans,
     query_errors,
+    unknown_parameters,
     mutations,
     mutation_errors,
     rows,

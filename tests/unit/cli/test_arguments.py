@@ -224,7 +224,7 @@ def test_unused_parameter_of_query_without_head(graph, cli):
     code, _, err = cli(
         "read", "-e", "match { $p: Person { name: $name } } return { $p.age }", "-p", "name=Bo", "-p", "nam=1"
     )
-    assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
+    assert (code, err) == (1, "error: the query has no parameter 'nam'\nhint: did you mean 'name'?\n")
 
 
 def test_query_without_head_in_a_file_takes_parameters(folder, graph, cli):
@@ -232,7 +232,7 @@ def test_query_without_head_in_a_file_takes_parameters(folder, graph, cli):
     code, out, err = cli("read", "-q", "bare.gq", "-p", "name=Bo", "--format", "csv")
     assert (code, err, len(out.splitlines())) == (0, "", 2)
     code, _, err = cli("read", "-q", "bare.gq", "-p", "name=Bo", "-p", "nam=1")
-    assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
+    assert (code, err) == (1, "error: the query has no parameter 'nam'\nhint: did you mean 'name'?\n")
 
 
 @pytest.mark.parametrize("profile", [[], ["--profile"]])
@@ -244,21 +244,23 @@ def test_explain_takes_the_parameters_of_a_query_without_head(folder, graph, cli
         assert (code, err) == (0, "")
         assert "$name" in out
         code, _, err = cli("explain", *source, *profile, "-p", "name=Bo", "-p", "nam=1")
-        assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
+        assert (code, err) == (1, "error: the query has no parameter 'nam'\nhint: did you mean 'name'?\n")
 
 
 def test_explain_with_a_schema_takes_the_parameters_of_a_query_without_head(folder, cli):
     (folder / "p.pg").write_text(SCHEMA)
     text = "match { $p: Person { name: $name } } return { $p.age }"
-    code, out, err = cli("explain", "-e", text, "--schema", "p.pg", "-p", "name=5", "-p", "nam=1")
-    assert (code, err) == (0, "warning: the query does not use '$nam'; did you mean 'name'?\n")
-    assert "$name" in out
+    code, out, err = cli("explain", "-e", text, "--schema", "p.pg", "-p", "name=5")
+    assert (code, err, "$name" in out) == (0, "", True)
+    for query in (text, f"query q($name: String) {{ {text} }}"):
+        code, _, err = cli("explain", "-e", query, "--schema", "p.pg", "-p", "name=5", "-p", "nam=1")
+        assert (code, err) == (1, "error: the query has no parameter 'nam'\nhint: did you mean 'name'?\n")
 
 
 def test_explain_checks_the_given_parameters(graph, cli):
     assert cli("explain", "-q", "q.gq", "-n", "one")[0] == 0
     code, _, err = cli("explain", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-p", "nam=1")
-    assert (code, err) == (0, "warning: query 'one' has no parameter 'nam'; did you mean 'name'?\n")
+    assert (code, err) == (1, "error: the query has no parameter 'nam'\nhint: did you mean 'name'?\n")
 
 
 def test_times_counts_and_columns_of_lists(graph, cli):

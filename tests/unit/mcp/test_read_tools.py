@@ -149,6 +149,7 @@ def test_branches_and_commits(endpoint, graph):
         ("query", {"query": 7}, "bad_member"),
         ("query", {"query": PEOPLE, "limit": 0}, "bad_member"),
         ("query", {"query": PEOPLE, "limt": 1}, "unknown_member"),
+        ("query", {"query": PEOPLE, "params": {"least": 1}}, "bad_parameter"),
         ("query", {"query": PEOPLE, "after": "x"}, "page_cursor_rejected"),
         ("query", {"query": PEOPLE, "branch": "nope"}, "branch_not_found"),
         ("query", {"query": PEOPLE, "at": "nope"}, "commit_not_found"),

@@ -256,6 +256,7 @@ def test_stored_queries_are_views_that_run_when_first_read(tmp_path: Path, monke
         "two columns 'a'": {"h": "twice"},
         "'town' is the view of a type": {"town": ("large", {"least": 1})},
         "least": {"h": "large"},
+        "the query has no parameter 'lest'": {"h": ("large", {"least": 1, "lest": 1})},
     }
     for message, queries in wrong.items():
         with pytest.raises((InputError, NotFound), match=message):

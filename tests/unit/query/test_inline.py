@@ -276,6 +276,25 @@ def test_parameters_given_twice_or_of_the_wrong_kind(graph):
         graph.query("match { $p: Person } return { $p }", None, [1])
 
 
+@pytest.mark.parametrize("head", ["", "query older($age: I32?, $least: I32?) {"])
+@pytest.mark.parametrize("engine", ["auto", "spark"])
+def test_a_parameter_that_the_query_does_not_use_is_refused(graph, head, engine):
+    text = (
+        f"{head} match {{ $p: Person $p.age > $age not {{ $p.age < $least }} }} return {{ $p.name }} {'}' * bool(head)}"
+    )
+    for given, hint in (
+        ({"aeg": 1}, "did you mean 'age'?"),
+        ({"age": 1, "town": 1}, "it takes 'age', 'least'"),
+        ({"age": 1, "p": 1}, "it takes 'age', 'least'"),
+    ):
+        with pytest.raises(ParameterError, match="the query has no parameter") as caught:
+            graph.query(text, given, engine=engine)
+        assert caught.value.hint == hint
+    with pytest.raises(ParameterError) as caught:
+        graph.mutate('update Person set { age: 5 } where name = "Bo"', {"age": 6})
+    assert caught.value.hint == "it takes no parameters"
+
+
 def test_get(graph):
     assert graph.get("Person", "Ana") == {"id": "Ana", "age": 41, "born": None, "name": "Ana", "v": [1.0, 0.0]}
     assert graph.get("Year", 1900) == {"id": "1900", "number": 1900}

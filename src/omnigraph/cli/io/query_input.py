@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +15,11 @@ from omnigraph.cli.addresses import Address
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.invocation import Invocation, is_address
 from omnigraph.cli.io.files import STDIN, read_text
-from omnigraph.cli.io.output import remark
 from omnigraph.cli.io.params import gather
 from omnigraph.config import Alias
 from omnigraph.errors import InputError, ParameterError
 from omnigraph.fast_dataclass import dataclass
-from omnigraph.suggestions import closest, listing
+from omnigraph.suggestions import listing
 
 if TYPE_CHECKING:
     from omnigraph.query.syntax.ast import QueryDefinition
@@ -170,7 +169,6 @@ def find_query(run: Invocation, options: QueryOptions, words: list[str] | None, 
         words=words,
         bare=query.is_bare,
     )
-    warn_of_unused(query, source, given)
     return QueryRequest(query, source, given, run.address(alias.graph if alias else None), alias)
 
 
@@ -226,33 +224,6 @@ def pick_from(source: str | Path, name: str | None, *, changes: bool) -> QueryDe
             f"query '{query.name.text}' {what}", code="wrong_command", hint=f"run it with 'omnigraph {right}'"
         )
     return query
-
-
-def warn_of_unused(query: QueryDefinition, source: str | Path, given: Mapping[str, Any]) -> None:
-    """Warn of parameters that the query does not declare or, without a head, does not use."""
-    if query.is_bare:
-        _warn_of_unused_in_text(source if isinstance(source, str) else read_text(str(source)), given)
-        return
-    declared = declared_types(query)
-    for unknown in [name for name in given if name not in declared]:
-        near = closest(unknown, declared)
-        takes = f"it takes {listing(declared)}" if declared else "it takes none"
-        remark(
-            "warning",
-            f"query '{query.name.text}' has no parameter '{unknown}'; "
-            + (f"did you mean '{near}'?" if near else takes),
-        )
-
-
-def _warn_of_unused_in_text(text: str, given: Mapping[str, Any]) -> None:
-    """Warn of parameters that a query without a head does not mention; the given values declare its parameters."""
-    from omnigraph.lang.tokens import VAR, lex
-
-    used = {token.text[1:] for token in lex(text).tokens if token.kind == VAR}
-    for name in given:
-        if name not in used:
-            near = closest(name, used)
-            remark("warning", f"the query does not use '${name}'" + (f"; did you mean '{near}'?" if near else ""))
 
 
 @contextmanager

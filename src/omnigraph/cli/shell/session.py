@@ -23,7 +23,7 @@ from omnigraph.config_keys import FORMATS
 from omnigraph.errors import CompileError, InputError, OmniGraphError, hint_for
 from omnigraph.graph import Graph
 from omnigraph.query.compile import pick_query
-from omnigraph.query.inline import is_bare
+from omnigraph.query.inference import free_variables
 from omnigraph.query.syntax.ast import QueryDefinition
 from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.scalar_types.written_value import read_word
@@ -95,9 +95,8 @@ class Session:
     # -- queries ---------------------------------------------------------------------------------
 
     def _query(self, source: str | Path, name: str | None, given: Mapping[str, Any] | None = None) -> Lines:
-        text = source if isinstance(source, str) else source.read_text(encoding="utf-8-sig")
-        query = pick_query(parse_queries(text, str(source) if isinstance(source, Path) else "<shell>"), name)
-        params = {**self.params, **(given or {})} if is_bare(text) else self._bound(query, given or {})
+        query = _pick(source, name)
+        params = self._params(query) | dict(given or {})
         started = time.perf_counter()
         if query.is_mutation:
             yield from self._change(source, query.name.text, params)
@@ -107,6 +106,11 @@ class Session:
             yield from text_lines(result, target, self.format, self.style)
         if self.timing:
             yield f"({(time.perf_counter() - started) * 1000:.0f} ms)"
+
+    def _params(self, query: QueryDefinition) -> dict[str, Any]:
+        """Return the values of `:set` for the parameters of a query."""
+        names = free_variables(query) if query.is_bare else {param.name.text for param in query.params}
+        return {name: value for name, value in self.params.items() if name in names}
 
     def _change(self, source: str | Path, name: str, params: Mapping[str, Any]) -> Lines:
         if self.at is not None:
@@ -118,10 +122,6 @@ class Session:
         yield f"{counted} affected on {self.graph.branch}"
         if result.commit_id:
             yield f"commit {result.commit_id}"
-
-    def _bound(self, query: QueryDefinition, given: Mapping[str, Any]) -> dict[str, Any]:
-        declared = {param.name.text for param in query.params}
-        return {name: value for name, value in {**self.params, **given}.items() if name in declared}
 
     # -- commands --------------------------------------------------------------------------------
 
@@ -236,7 +236,8 @@ class Session:
 
     def profile(self, text: str) -> Lines:
         source, name = self._named(text)
-        yield from self.graph.profile(source, name, dict(self.params), at=point(self.at)).splitlines()
+        params = self._params(_pick(source, name))
+        yield from self.graph.profile(source, name, params, at=point(self.at)).splitlines()
 
     def _named(self, text: str) -> tuple[str | Path, str | None]:
         """Return a query text, or the opened file and a query name."""
@@ -331,6 +332,11 @@ class Session:
     def timing_(self, text: str) -> Lines:
         self.timing = text == "on" if text in ("on", "off") else not self.timing
         yield f"timing is {'on' if self.timing else 'off'}"
+
+
+def _pick(source: str | Path, name: str | None) -> QueryDefinition:
+    text = source if isinstance(source, str) else source.read_text(encoding="utf-8-sig")
+    return pick_query(parse_queries(text, str(source) if isinstance(source, Path) else "<shell>"), name)
 
 
 def _number(text: str) -> int:

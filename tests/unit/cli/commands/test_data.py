@@ -219,9 +219,9 @@ def test_wrong_command_for_a_query(graph, cli):
     assert err == "error: there are several queries: 'adults', 'birthday', 'one'\nhint: choose one with --name NAME\n"
 
 
-def test_unknown_parameter_causes_a_warning(graph, cli):
+def test_unknown_parameter_is_refused(graph, cli):
     code, _, err = cli("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-p", "nam=Ana")
-    assert (code, err) == (0, "warning: query 'one' has no parameter 'nam'; did you mean 'name'?\n")
+    assert (code, err) == (1, "error: the query has no parameter 'nam'\nhint: did you mean 'name'?\n")
 
 
 def test_aliases(graph, cli):

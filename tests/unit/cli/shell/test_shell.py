@@ -228,6 +228,7 @@ def test_files_parameters_and_plans(session, tmp_path):
     assert said(session, ":format csv", ":run one name=Bo").endswith("p.age\n17")
     assert said(session, ":set name=Ana") == "$name = Ana"
     assert said(session, ":run one").endswith("p.age\n41")
+    assert said(session, ":run one nam=Ana").endswith("has no parameter 'nam'\nhint: did you mean 'name'?")
     assert said(session, ":set name=29", ":run one").endswith("p.age"), "a declared text stays one"
     bare = "match { $p: Person { name: $who } } return { $p.age }"
     assert said(session, bare).endswith("hint: set its value: ':set who=…'")

@@ -22,7 +22,6 @@ from omnigraph.cli.io.query_input import (
     SchemaFile,
     declared_types,
     parameter_hints,
-    warn_of_unused,
 )
 from omnigraph.error_page import explain_code
 
@@ -66,6 +65,7 @@ def explain_command(
     from omnigraph.notebook.tables import PlanText
     from omnigraph.query.compile import compile_query, pick_query
     from omnigraph.query.inline import inline_params
+    from omnigraph.query.params import bind_params
     from omnigraph.query.plan.explain import explain
     from omnigraph.query.plan.plan_hash import plan_hash
     from omnigraph.query.plan.plan_tree import plan_tree
@@ -82,12 +82,13 @@ def explain_command(
         assignments=assignments or (),
         bare=picked.is_bare,
     )
-    warn_of_unused(picked, source, given)
     if schema is not None:
         catalog = compile_schema(read_text(schema), schema)
         plan = compile_query(
             catalog, source, name, source_name=str(path or "<query>"), declared=inline_params(source, given)
         )
+        if given:
+            bind_params(plan.params, given)
         _write(PlanText(explain(plan), plan_hash(plan), plan_tree(plan)), as_json=as_json)
         return
     run.uri = word
