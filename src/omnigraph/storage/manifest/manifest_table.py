@@ -17,6 +17,7 @@ entry does.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
@@ -372,14 +373,14 @@ class ManifestTable:
     def duplicates(self, at: ManifestVersion) -> list[tuple[str, int]]:
         """Return the ids of rows that occur several times, with their number."""
         types = ", ".join(f"'{name}'" for name in STATE_TYPES)
-        counts: dict[str, int] = {}
-        try:
-            stored = self._checkpoints.scan(at.checkpoint, f"object_type NOT IN ({types})", ["object_id"])
-        except lance_errors() as error:
-            raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
+        for attempt in range(_READ_TRIES):
+            try:
+                stored = self._checkpoints.scan(at.checkpoint, f"object_type NOT IN ({types})", ["object_id"])
+                break
+            except lance_errors() as error:
+                at = self._after_missing(at, error, attempt)
         history = [object_id for object_id in stored["object_id"].to_pylist() if object_id not in at.rewritten]
-        for object_id in (*history, *at.checkpoint.state["object_id"].to_pylist(), *at.added):
-            counts[object_id] = counts.get(object_id, 0) + 1
+        counts = Counter((*history, *at.checkpoint.state["object_id"].to_pylist(), *at.added))
         return [(object_id, count) for object_id, count in counts.items() if count > 1]
 
     def check_entry(self, at: ManifestVersion) -> None:

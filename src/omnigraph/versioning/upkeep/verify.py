@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import Damaged, GraphReplaced, OmniGraphError
 from omnigraph.storage.manifest.manifest_schema import HistoryFilter
 from omnigraph.versioning.model.manifest_objects import Commit, Head, Pin, Tag
 from omnigraph.versioning.model.manifest_rows import read_metadata, row_to_commit
@@ -58,6 +58,7 @@ class Expected:
     edges: Sequence[EdgeEnds]
 
 
+_TRIES = 5
 _PinnedVersion = tuple[int, int, int]
 """Table id, incarnation, Lance version."""
 
@@ -68,9 +69,26 @@ def verify(
     """Check everything reachable from a head or tag; `expected` returns what the schema of a snapshot requires.
 
     With `deep`, the bytes of every file are compared with the digest recorded when it was written. A table with a
-    damaged file is not read further.
+    damaged file is not read further. Damage of a graph that has changed since counts only if it is found again, because
+    purges and cleanups remove files that the new state does not use.
     """
-    state = repository.state()
+    for _ in range(_TRIES - 1):
+        state = repository.state()
+        try:
+            problems = _problems_of(repository, state, expected, deep=deep)
+        except (Damaged, GraphReplaced):
+            if repository.state() is state:
+                raise
+            continue
+        newest = repository.state()
+        if newest is state or (newest.epoch == state.epoch and not any(problem.damage for problem in problems)):
+            return problems
+    return _problems_of(repository, repository.state(), expected, deep=deep)
+
+
+def _problems_of(
+    repository: Repository, state: State, expected: Callable[[Snapshot], Expected] | None, *, deep: bool
+) -> list[Problem]:
     check_stamp(state.manifest, repository.location)
     problems = _manifest_rows(repository, state)
     commits = _commits(repository, state, problems)

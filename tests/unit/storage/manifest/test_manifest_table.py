@@ -188,7 +188,7 @@ def test_a_state_row_is_removed_and_returns(tmp_path):
         version = manifest.publish(version, Change(put=[tag]))
         assert (version.ids_of("graph_tag"), version.has_row("graph_tag:t")) == (["graph_tag:t"], True)
         assert version.row("graph_tag:t") == {**dict.fromkeys(version.row(HEAD)), **tag}
-        version = manifest.checkpoint(version)
+        manifest.checkpoint(version)
         assert not version.is_changed("graph_tag")
         assert version.ids_of("graph_tag") == ["graph_tag:t"]
         version = manifest.publish(version, Change(drop=["graph_tag:t"]))
@@ -507,6 +507,17 @@ def test_a_reader_of_a_dropped_checkpoint_reads_the_same_history(tmp_path):
 
 
 # -- damage and replaced folders -----------------------------------------------------------------------
+
+
+def test_a_reader_of_an_erased_checkpoint_reads_the_same_history(tmp_path):
+    manifest, first = new_manifest(tmp_path)
+    version = steps(manifest, first, 3)
+    other = manifest_at(tmp_path)
+    manifest.checkpoint(version)
+    known = other.read()
+    manifest.erase_past()
+    assert other.duplicates(known) == []
+    assert len(other.scan(known, COMMITS)) == 4
 
 
 @pytest.mark.parametrize("content", [b"", b"OGLOG1\n", b"\0" * 300, None], ids=["empty", "magic only", "zeros", "half"])

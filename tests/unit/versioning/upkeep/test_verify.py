@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import contextmanager
+from contextvars import Context
+from datetime import timedelta
 
 import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.checkpoints import current
 from omnigraph.errors import IncompatibleFormat
 from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.indexes import IndexSpec
@@ -377,3 +381,81 @@ def test_a_manifest_with_a_missing_file_is_a_typed_error(repository, root, monke
     shutil.rmtree(root / "__manifest" / "data")
     with pytest.raises(og.errors.Damaged, match="graph manifest"):
         open_repository(root)
+
+
+# -- beside other processes ----------------------------------------------------------------------------
+
+
+class Interrupted:
+    """An operation of this thread that does something else once, at a checkpoint."""
+
+    limited = True
+
+    def __init__(self, at, do):
+        self._left = at
+        self._do = do
+        self.is_done = False
+
+    def check(self):
+        self._left -= 1
+        if self._left == 0:
+            self.is_done = True
+            # The other handle is not part of the operation of this one.
+            Context().run(self._do)
+
+
+@contextmanager
+def interrupted(at, do):
+    operation = Interrupted(at, do)
+    token = current.set(operation)
+    try:
+        yield operation
+    finally:
+        current.reset(token)
+
+
+def seed_for_removal(root):
+    graph = og.init(root, "node Person { name: String @key }\nedge Knows: Person -> Person\n", sync=False)
+    people = [{"type": "Person", "data": {"name": name}} for name in ("ana", "bob", "cy")]
+    graph.load([*people, {"edge": "Knows", "from": "ana", "to": "bob", "data": {}}], mode="append")
+    graph.branch_create("draft")
+    graph.mutate('query q() { delete Person where name = "cy" }')
+
+
+def purge_elsewhere(root):
+    og.open(root, sync=False).purge("Person", ["ana"], edges=True, reason="a test")
+
+
+def clean_elsewhere(root):
+    """Remove the versions that the heads of an open handle pin."""
+    graph = og.open(root, sync=False)
+    graph.branch_delete("draft")
+    graph.mutate('query q() { delete Person where name = "ana" }')
+    graph.optimize()
+    assert sum(one.old_versions_removed for one in cleanup(graph._repository, keep=0, confirm=True, grace=timedelta(0)))
+
+
+def verify_beside(tmp_path, do, step):
+    """Verify with another operation at every `step`-th checkpoint of the verification."""
+    seed_for_removal(tmp_path / "seed")
+    at, is_done = 1, True
+    while is_done:
+        root = tmp_path / str(at)
+        shutil.copytree(tmp_path / "seed", root)
+        graph = og.open(root)
+        with interrupted(at, lambda root=root: do(root)) as operation:
+            assert graph.verify(deep=at % 2 == 0) == []
+        is_done, at = operation.is_done, at + step
+        assert graph.verify(deep=True) == []
+    return at
+
+
+@pytest.mark.parametrize("do", [purge_elsewhere, clean_elsewhere])
+def test_files_that_other_processes_remove_are_no_damage(tmp_path, do):
+    assert verify_beside(tmp_path, do, 7) > 14
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("do", [purge_elsewhere, clean_elsewhere])
+def test_files_that_other_processes_remove_are_no_damage_long(tmp_path, do):
+    verify_beside(tmp_path, do, 1)
