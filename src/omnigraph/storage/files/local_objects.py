@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -204,11 +203,11 @@ class LocalObjects(ObjectStore):
     def sizes(self, folder: str = "") -> dict[str, int]:
         """Return every file below a folder with its size, including hidden files; links are not followed."""
         found: dict[str, int] = {}
-        for parent, _, names in os.walk(self.root / folder):
+        for parent, _, names in os.walk(self.root / folder, onerror=_raise_unreadable):
             for name in names:
                 path = Path(parent, name)
-                with suppress(FileNotFoundError):
-                    found[path.relative_to(self.root).as_posix()] = path.lstat().st_size
+                if (status := _status(path)) is not None:
+                    found[path.relative_to(self.root).as_posix()] = status.st_size
         return dict(sorted(found.items()))
 
     def size(self, name: str) -> int:
@@ -296,11 +295,25 @@ class LocalObjects(ObjectStore):
 
 
 def _newest(folder: Path) -> datetime:
-    times: list[float] = [0.0]
-    for file in (folder, *folder.rglob("*")):
-        with suppress(FileNotFoundError):
-            times.append(file.lstat().st_mtime)
-    return _moment(max(times))
+    walk = os.walk(folder, onerror=_raise_unreadable)
+    statuses = [_status(Path(parent, name)) for parent, folders, names in walk for name in ("", *folders, *names)]
+    return _moment(max((status.st_mtime for status in statuses if status is not None), default=0.0))
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Return the status of a file or link; None if it does not exist."""
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _local_error(error, path) from error
+
+
+def _raise_unreadable(error: OSError) -> None:
+    """Raise the error of a folder that cannot be listed, unless it does not exist."""
+    if not isinstance(error, FileNotFoundError):
+        raise _local_error(error, Path(error.filename)) from error
 
 
 def _moment(seconds: float) -> datetime:

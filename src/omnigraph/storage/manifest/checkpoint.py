@@ -163,9 +163,9 @@ class CheckpointTable:
 
     def exists(self) -> bool:
         """Return True if the table exists."""
-        if self.location.path is not None and not (self._folder / "_versions").is_dir():
-            return False
         try:
+            if self.location.path is not None and not (self._folder / "_versions").is_dir():
+                return False
             self.open()
         except lance_errors() as error:
             if is_missing(error):

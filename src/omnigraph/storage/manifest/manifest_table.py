@@ -551,8 +551,8 @@ class ManifestTable:
         """
         for _ in range(_ERASE_TRIES):
             version = self.read()
-            before = self._checkpoints.files()
             try:
+                before = self._checkpoints.files()
                 made = self._write_checkpoint(version, anew=True)
             except CheckpointConflict:
                 continue

@@ -188,7 +188,7 @@ def test_a_state_row_is_removed_and_returns(tmp_path):
         version = manifest.publish(version, Change(put=[tag]))
         assert (version.ids_of("graph_tag"), version.has_row("graph_tag:t")) == (["graph_tag:t"], True)
         assert version.row("graph_tag:t") == {**dict.fromkeys(version.row(HEAD)), **tag}
-        manifest.checkpoint(version)
+        version = manifest.checkpoint(version)
         assert not version.is_changed("graph_tag")
         assert version.ids_of("graph_tag") == ["graph_tag:t"]
         version = manifest.publish(version, Change(drop=["graph_tag:t"]))

@@ -6,9 +6,16 @@ import errno
 import fcntl
 import os
 import stat
+import tempfile
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from omnigraph.errors import OmniGraphError
+from omnigraph.versioning.upkeep.maintenance import cleanup
+from omnigraph.versioning.upkeep.verify import verify
 from support.graphs import add_people, ids_of, new_repository, open_repository
 
 NO_LOCKS = [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EIO, errno.EBADF]
@@ -50,3 +57,59 @@ def test_a_lock_file_of_another_user_does_not_prevent_writes(tmp_path):
     (tmp_path / "g" / "__publish_lock").chmod(0o444)
     add_people(repository, "b")
     assert ids_of(repository.snapshot()) == ["a", "b"]
+
+
+_NOBODY = 65_534
+
+
+@pytest.fixture
+def shared_folder():
+    """A folder that an unprivileged user can reach; the folders above `tmp_path` are private to their owner."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@contextmanager
+def unprivileged(root):
+    """Act as the owner of a folder and everything below it, without the rights of root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in (root, *root.rglob("*")):
+        os.chown(path, _NOBODY, _NOBODY)
+    os.setegid(_NOBODY)
+    os.seteuid(_NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def clean(root):
+    """Return the errors of a cleanup: that of the whole, or those of tables."""
+    try:
+        done = cleanup(open_repository(root), keep=0, confirm=True, grace=timedelta(0))
+    except OmniGraphError as error:
+        return [f"{error.code}: {error.message}; {error.hint}"]
+    return [table.error for table in done if table.error]
+
+
+def test_a_cleanup_names_the_folder_that_it_may_not_use(shared_folder):
+    root = shared_folder / "g"
+    repository = new_repository(root)
+    for id_ in "abc":
+        add_people(repository, id_)
+    table = max(root.glob("nodes/*"))
+    with unprivileged(root):
+        for closed in (root, root / "nodes", table / "_versions"):
+            before = closed.stat().st_mode
+            closed.chmod(0o666)
+            errors = clean(root)
+            closed.chmod(before)
+            assert len(errors) == 1
+            assert "no_access" in errors[0]
+            assert str(root) in errors[0]
+        assert clean(root) == []
+    assert verify(open_repository(root)) == []
