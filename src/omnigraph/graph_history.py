@@ -299,13 +299,12 @@ class GraphHistory:
         count = check_limit(limit)
         rights = None if self._sight is None else both_rights(self._sight, first, last)
         if cursor is not None:
-            cursor.check_rights(rights)
+            cursor.check(rights, first, last)
         seen = self.compare(first, last)
         changes = read_changes(first, last, shown_names, wanted, cursor, seen)
         try:
-            page = read_page(
-                changes, cursor or DiffCursor(first.commit_id, last.commit_id, digest, rights=rights), count
-            )
+            start = DiffCursor(first.commit_id, last.commit_id, digest, rights=rights, epoch=first.purge_epoch)
+            page = read_page(changes, cursor or start, count)
         except Damaged as error:
             if error.code != "version_reclaimed" or cursor is None:
                 raise

@@ -29,7 +29,7 @@ from omnigraph.query.params import bind_params
 from omnigraph.query.plan import ir
 from omnigraph.query.valid_time import visibility_at
 from omnigraph.query.visibility import Visibility
-from omnigraph.versioning.feed.cursors import read_token, short_id, write_token
+from omnigraph.versioning.feed.cursors import check_epoch, read_token, short_id, write_token
 from omnigraph.versioning.model.snapshot import Snapshot
 from omnigraph.versioning.write.repository import At
 
@@ -48,11 +48,13 @@ class _Cursor:
     offset: int
     now_ms: int
     digest: str
+    epoch: int
+    """The purge epoch of the snapshot of the first page."""
 
     def write(self) -> str:
         """Return the cursor as a token."""
         fields = {"commit": self.commit_id, "offset": self.offset, "now": self.now_ms, "digest": self.digest}
-        return write_token("query-page", {"branch": short_id(self.branch), **fields})
+        return write_token("query-page", self.epoch, {"branch": short_id(self.branch), **fields})
 
     @classmethod
     def read(cls, text: object, branch: str) -> _Cursor:
@@ -66,7 +68,7 @@ class _Cursor:
         )
         if fields["offset"] < 0:
             raise PageCursorRejected("it is not a valid token")
-        return cls(branch, fields["commit"], fields["offset"], fields["now"], fields["digest"])
+        return cls(branch, fields["commit"], fields["offset"], fields["now"], fields["digest"], fields["epoch"])
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ def open_page(context: GraphContext, request: ReadRequest, watch: Watch) -> Open
     page = request.page
     assert page is not None, "a request for a page"
     cursor = _Cursor.read(page.after, request.branch) if page.after is not None else None
-    snapshot = snapshot_of_page(context, request.branch, request.at, cursor.commit_id if cursor is not None else None)
+    position = (cursor.commit_id, cursor.epoch) if cursor is not None else None
+    snapshot = snapshot_of_page(context, request.branch, request.at, position)
     with watching(watch):
         watch.check()
         visibility = context.visibility_of(snapshot)
@@ -165,19 +168,23 @@ def open_page(context: GraphContext, request: ReadRequest, watch: Watch) -> Open
         params = bind_params(plan.params, request.query.params)
     digest = _digest(plan, params, visibility)
     if cursor is None:
-        cursor = _Cursor(request.branch, snapshot.commit_id, 0, context.repository.clock() // 1000, digest)
+        now_ms, epoch = context.repository.clock() // 1000, snapshot.purge_epoch
+        cursor = _Cursor(request.branch, snapshot.commit_id, 0, now_ms, digest, epoch)
     elif cursor.digest != digest:
         raise PageCursorRejected("it belongs to another query, or to other parameters")
     return OpenedPage(snapshot, prepared, params, cursor, page.rows, started)
 
 
-def snapshot_of_page(context: GraphContext, branch: str, at: At, commit_id: str | None) -> Snapshot:
-    """Return the snapshot of a page: that of the commit of its cursor, else the requested one."""
-    if commit_id is None:
+def snapshot_of_page(context: GraphContext, branch: str, at: At, cursor: tuple[str, int] | None) -> Snapshot:
+    """Return the snapshot of a page: that of the commit of its cursor, at its purge epoch, else the requested one."""
+    if cursor is None:
         return context.snapshot(branch, at)
+    commit_id, epoch = cursor
     if at is not None and context.snapshot(branch, at).commit_id != commit_id:
         raise PageCursorRejected(f"it belongs to commit {commit_id}, not to that of 'at'")
-    return _snapshot_at(context, branch, commit_id)
+    snapshot = _snapshot_at(context, branch, commit_id)
+    check_epoch({"epoch": epoch}, snapshot.purge_epoch, PageCursorRejected)
+    return snapshot
 
 
 def _snapshot_at(context: GraphContext, branch: str, commit_id: str) -> Snapshot:

@@ -84,7 +84,7 @@ class Caller:
     url: str = ""
     """The path prefix of the graph: empty for the default graph, `/graphs/ID` for a named one."""
     fingerprint: str = ""
-    """A hash of the request, its form and what the actor may see: one part of `ETag`."""
+    """A hash of the request, its form, what the actor may see, and the purge epoch: one part of `ETag`."""
     etag: str = ""
     observer: RequestObserver = field(default_factory=RequestObserver)
     """What the engine did for this request."""

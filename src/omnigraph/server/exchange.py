@@ -22,6 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from omnigraph.errors import Cancelled, LimitReached, OmniGraphError, Overloaded, Unauthorized
+from omnigraph.graph_handle import context_of
 from omnigraph.observer import observed, process_observer
 from omnigraph.server.audit_records import audit_record, is_recorded
 from omnigraph.server.auth.oidc.metadata import challenge
@@ -481,10 +482,17 @@ class Exchange:
         return encoded
 
     def _fingerprint(self, path: Mapping[str, str]) -> str:
-        """Return 96 bits of a hash of the request, its form and what the caller may see."""
+        """Return 96 bits of a hash of the request, its form, what the caller may see, and the purge epoch.
+
+        A purge and a redaction change the answers about every commit. The epoch is read before the answer: if it
+        changes meanwhile, the tag is that of an earlier answer, which no later request confirms.
+        """
         caller = self._caller
         visible = caller.rights if self._route.by_rights else caller.visible
-        parts = (self._route.name, *path.values(), *caller.negotiated.parts, visible)
+        epoch = ""
+        if caller.opened is not None and not caller.writes:
+            epoch = str(context_of(caller.opened).repository.read_state().purge_epoch)
+        parts = (self._route.name, *path.values(), *caller.negotiated.parts, visible, epoch)
         text = "\0".join(parts).encode() + b"\0" + self._scope["query_string"] + b"\0" + self._raw
         return hashlib.sha256(text).hexdigest()[:24]
 

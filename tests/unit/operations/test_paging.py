@@ -117,8 +117,8 @@ def test_cursor_is_bound_to_query_parameters_and_commit(graph, tmp_path):
         ({"page": True}, "bad_page"),
         ({"page": 5, "after": 7}, "page_cursor_rejected"),
         ({"page": 5, "after": b"abc"}, "page_cursor_rejected"),
-        ({"page": 5, "after": write_token("query-page", {"branch": "main"})}, "page_cursor_rejected"),
-        ({"page": 5, "after": write_token("query-page", {"branch": "main", **FORGED})}, "page_cursor_rejected"),
+        ({"page": 5, "after": write_token("query-page", 0, {"branch": "main"})}, "page_cursor_rejected"),
+        ({"page": 5, "after": write_token("query-page", 0, {"branch": "main", **FORGED})}, "page_cursor_rejected"),
     ],
 )
 def test_invalid_page_arguments_are_rejected(graph, how, code):

@@ -38,7 +38,8 @@ class VisibleSnapshot(Snapshot):
     """The visible part of a snapshot. With `paths`, the folders of tables are shown."""
 
     def __init__(self, context: GraphContext, whole: Snapshot, view: View, *, paths: bool) -> None:
-        super().__init__(context.repository, whole.branch, whole.commit_id, whole.version, whole.schema_hash, {})
+        names, epoch = (whole.branch, whole.commit_id, whole.version, whole.schema_hash), whole.purge_epoch
+        super().__init__(context.repository, *names, {}, purge_epoch=epoch)
         self._context = context
         self._whole = whole
         self._view = view

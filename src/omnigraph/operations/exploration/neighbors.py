@@ -162,7 +162,8 @@ def neighbors_of(
     """Return one page of the neighbours of a node."""
     check_limit(limit)
     cursor = None if after is None else _read_cursor(after, branch, request)
-    snapshot = snapshot_of_page(context, branch, at, cursor["commit"] if cursor is not None else None)
+    position = (cursor["commit"], cursor["epoch"]) if cursor is not None else None
+    snapshot = snapshot_of_page(context, branch, at, position)
     visibility = context.visibility_of(snapshot)
     seen = "" if visibility is None else visibility.digest
     if cursor is not None and cursor["seen"] != seen:
@@ -174,7 +175,7 @@ def neighbors_of(
     following = None
     if offset + limit < total:
         fields = {"commit": snapshot.commit_id, "offset": offset + limit, "digest": request.digest, "seen": seen}
-        following = write_token("neighbor-page", {"branch": short_id(branch), **fields})
+        following = write_token("neighbor-page", snapshot.purge_epoch, {"branch": short_id(branch), **fields})
     return NeighborPage(found, following, snapshot.commit_id, total)
 
 

@@ -56,7 +56,8 @@ def search(
 ) -> SearchResult:
     """Return one page of the hits of a search."""
     cursor = None if after is None else _read_cursor(after, branch)
-    snapshot = snapshot_of_page(context, branch, at, cursor["commit"] if cursor is not None else None)
+    position = (cursor["commit"], cursor["epoch"]) if cursor is not None else None
+    snapshot = snapshot_of_page(context, branch, at, position)
     digest = _digest(request, context.visibility_of(snapshot))
     if cursor is not None and cursor["digest"] != digest:
         raise PageCursorRejected("it belongs to another search")
@@ -71,7 +72,7 @@ class _Page(NamedTuple):
     def cursor(self, snapshot: Snapshot, offset: int) -> str:
         """Return the cursor of the page that starts at an offset."""
         fields = {"commit": snapshot.commit_id, "offset": offset, "digest": self.digest}
-        return write_token("search-page", {"branch": short_id(self.branch), **fields})
+        return write_token("search-page", snapshot.purge_epoch, {"branch": short_id(self.branch), **fields})
 
 
 def _read_cursor(text: object, branch: str) -> dict[str, Any]:

@@ -572,6 +572,8 @@ class ManifestTable:
         try:
             self._checkpoints.raise_stamp(base.checkpoint, stamp)
         except CheckpointConflict as error:
+            # Another process may have upgraded the graph, which no entry of the log shows.
+            self.read()
             raise PublishConflict from error
         self._log.create()
         return self.read()

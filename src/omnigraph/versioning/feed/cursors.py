@@ -2,7 +2,8 @@
 
 A token is the base64url encoding of a JSON text and its SHA-256. The digest detects damage and mistakes; it is neither
 a secret nor a signature. Nothing is stored on this side. A token names the object it belongs to and is refused
-elsewhere.
+elsewhere. It also has the number of purges and redactions of the graph, its purge epoch: both change what commits show,
+so that its position is not one of the history any more.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ _ID_MAX = 256
 _PREFIX = 64
 
 
-def write_token(kind: TokenKind, fields: Mapping[str, Any]) -> str:
-    """Encode fields as a token."""
+def write_token(kind: TokenKind, epoch: int, fields: Mapping[str, Any]) -> str:
+    """Encode fields as a token; `epoch` is the purge epoch of the history that it was made from, or an earlier one."""
+    if epoch:
+        # Tokens of earlier releases have none. On a graph without purges, they stay valid.
+        fields = {**fields, "epoch": epoch}
     text = json.dumps({"v": VERSION, "k": kind, **fields}, ensure_ascii=False, separators=(",", ":")).encode()
     token = base64.urlsafe_b64encode(text + hashlib.sha256(text).digest()).decode()
     assert len(token) <= BYTES_MAX, "every field of a token is short"
@@ -45,7 +49,10 @@ def read_token(
     *,
     rejected: Rejected = ChangeCursorRejected,
 ) -> dict[str, Any]:
-    """Decode a token, or raise the reason why it cannot be used here; `shape` has the types of the other fields."""
+    """Decode a token, or raise the reason why it cannot be used here; `shape` has the types of the other fields.
+
+    The caller compares `epoch` of the fields with that of the history that it reads: `check_epoch`.
+    """
     if not isinstance(token, str):
         raise rejected(f"it must be a str, not {type(token).__name__}")
     fields = _unpack(token, rejected)
@@ -56,9 +63,16 @@ def read_token(
     for name, value in binding.items():
         if fields.get(name) != value:
             raise rejected(f"it belongs to another {name}")
-    if not all(type(fields.get(name)) is type_ for name, type_ in shape.items()):
+    fields.setdefault("epoch", 0)
+    if not all(type(fields.get(name)) is type_ for name, type_ in {**shape, "epoch": int}.items()):
         raise rejected("it is not a valid token")
     return fields
+
+
+def check_epoch(fields: Mapping[str, Any], epoch: int, rejected: Rejected = ChangeCursorRejected) -> None:
+    """Refuse a token from before a purge or redaction of the history that is read."""
+    if fields["epoch"] != epoch:
+        raise rejected("the history was purged or redacted since it was issued")
 
 
 def _unpack(token: str, rejected: Rejected) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from omnigraph.errors import InputError, PageCursorRejected
 from omnigraph.versioning.compare.diff import Columns, DiffView, RowChange, diff_snapshots
 from omnigraph.versioning.feed.commit_changes import ChangeFilter
-from omnigraph.versioning.feed.cursors import id_start, is_id, read_token, short_id, write_token
+from omnigraph.versioning.feed.cursors import check_epoch, id_start, is_id, read_token, short_id, write_token
 from omnigraph.versioning.model.snapshot import Snapshot
 
 _SHAPE = {"from": str, "to": str, "key": str}
@@ -43,13 +43,15 @@ class DiffCursor:
     """The id of the last change, as `short_id` stores it."""
     rights: str | None = None
     """Digest of what the caller may see of both commits; None if it sees everything."""
+    epoch: int = 0
+    """The purge epoch of the first commit."""
 
     def write(self, last: RowChange) -> str:
         """Return the cursor that continues after a change."""
         fields = {"from": self.before, "to": self.after, "key": last.table_key, "id": short_id(last.id)}
         if self.rights is not None:
             fields["rights"] = self.rights
-        return write_token("diff-page", {"request": self.binding, **fields})
+        return write_token("diff-page", self.epoch, {"request": self.binding, **fields})
 
     @classmethod
     def read(cls, text: object, binding: str) -> DiffCursor:
@@ -57,10 +59,13 @@ class DiffCursor:
         fields = read_token(text, "diff-page", {"request": binding}, _SHAPE, rejected=PageCursorRejected)
         if not isinstance(fields.get("id"), str | list):
             raise PageCursorRejected("it is not a valid token")
-        return cls(fields["from"], fields["to"], binding, fields["key"], fields["id"], fields.get("rights"))
+        rights, epoch = fields.get("rights"), fields["epoch"]
+        return cls(fields["from"], fields["to"], binding, fields["key"], fields["id"], rights, epoch)
 
-    def check_rights(self, rights: str | None) -> None:
-        """Raise `PageCursorRejected` if the caller sees something else than at the first page."""
+    def check(self, rights: str | None, before: Snapshot, after: Snapshot) -> None:
+        """Raise `PageCursorRejected` if the commits show the caller something else than at the first page."""
+        for snapshot in (before, after):
+            check_epoch({"epoch": self.epoch}, snapshot.purge_epoch, PageCursorRejected)
         if self.rights != rights:
             raise PageCursorRejected("what you may see has changed since its first page")
 

@@ -24,7 +24,7 @@ from omnigraph.versioning.feed.commit_changes import (
     commit_images,
     read_changes,
 )
-from omnigraph.versioning.feed.cursors import is_id, read_token, short_id, write_token
+from omnigraph.versioning.feed.cursors import check_epoch, is_id, read_token, short_id, write_token
 from omnigraph.versioning.model.manifest_objects import Commit, Head
 from omnigraph.versioning.model.points import commit_with_prefix
 from omnigraph.versioning.model.snapshot import Snapshot, on_branch
@@ -105,7 +105,10 @@ class Feed:
         self._sight = sight
         self._branch = branch
         self._wanted = wanted
-        self._head: Head = repository.state().get_head(branch)
+        state = repository.state()
+        self._head: Head = state.get_head(branch)
+        # Also if a purge happens while a page is read, the next poll refuses its tokens.
+        self._epoch = state.purge_epoch
         self._binding = {
             "graph": repository.genesis_id,
             "branch": branch,
@@ -120,7 +123,8 @@ class Feed:
 
     def cursor_at(self, commit_id: str) -> str:
         """Return the cursor after a commit."""
-        return write_token("feed-cursor", {**self._binding, "after": commit_id, **self._rights_at(commit_id)})
+        fields = {**self._binding, "after": commit_id, **self._rights_at(commit_id)}
+        return write_token("feed-cursor", self._epoch, fields)
 
     def _rights_at(self, commit_id: str) -> dict[str, str]:
         """Return the entry of a token for what the caller may see of the branch at a commit; none if everything."""
@@ -152,6 +156,7 @@ class Feed:
     def resume(self, cursor: str, limits: PageLimits) -> ChangePage:
         """Run the next poll from a cursor."""
         fields = read_token(cursor, "feed-cursor", self._binding, {"after": str})
+        check_epoch(fields, self._epoch, _purged)
         after = fields["after"]
         line = None if after == self._head.commit_id else self._after_commit(self._line(self._head.commit_id), after)
         self._check_rights(fields, after)
@@ -160,6 +165,7 @@ class Feed:
     def next_page(self, page: str, limits: PageLimits) -> ChangePage:
         """Return the rest of a poll that stopped inside a commit."""
         fields = read_token(page, "feed-page", self._binding, {"cut": str, "commit": str, "position": list})
+        check_epoch(fields, self._epoch, _purged)
         line = self._line(fields["cut"])
         if line[-1].id not in {commit.id for commit in self._line(self._head.commit_id)}:
             raise ChangeCursorRejected("its head is no longer on the branch")
@@ -214,7 +220,7 @@ class Feed:
             blocks.append(block)
             if rest is not None:
                 fields = {**self._binding, "cut": cut, "commit": commit.id, "position": rest, **self._rights_at(cut)}
-                return ChangePage(tuple(blocks), cut, None, write_token("feed-page", fields), False)
+                return ChangePage(tuple(blocks), cut, None, write_token("feed-page", self._epoch, fields), False)
             seen = commit.id
         last = seen or cut
         return ChangePage(tuple(blocks), cut, self.cursor_at(last), None, last == cut)
@@ -285,9 +291,11 @@ def _read_block(
     images.check_schema()
     rights = None if sight is None else both_rights(sight, images.before, images.after)
     binding = {"graph": repository.genesis_id, "commit": commit.id, "filter": _digest(wanted)}
+    epoch = min(images.before.purge_epoch, images.after.purge_epoch)
     position = None
     if page is not None:
         fields = read_token(page, "commit-page", binding, {"position": list})
+        check_epoch(fields, epoch, _purged_commit)
         if fields.get("rights") != rights:
             raise _rights_changed()
         position = fields["position"]
@@ -297,7 +305,7 @@ def _read_block(
     if limits is None:
         return CommitBlock(commit, tuple(changes))
     taken, rest = _PageBudget(limits).take(changes)
-    token = write_token("commit-page", {**binding, "position": rest}) if rest is not None else None
+    token = write_token("commit-page", epoch, {**binding, "position": rest}) if rest is not None else None
     return CommitBlock(commit, taken, page=token)
 
 
@@ -354,11 +362,20 @@ def _size(change: CommitChange) -> int:
     return len(json.dumps(change.to_json(), ensure_ascii=False).encode())
 
 
+_BASELINE = "read a baseline: it returns all that you may see and the cursor that continues from it"
+
+
 def _rights_changed() -> ChangeCursorRejected:
-    return ChangeCursorRejected(
-        "what you may see has changed since it was issued",
-        hint="read a baseline: it returns all that you may see and the cursor that continues from it",
-    )
+    return ChangeCursorRejected("what you may see has changed since it was issued", hint=_BASELINE)
+
+
+def _purged(why: str) -> ChangeCursorRejected:
+    """Return the error of a token from before a purge: copies of the rows may contain what was removed."""
+    return ChangeCursorRejected(why, hint=_BASELINE)
+
+
+def _purged_commit(why: str) -> ChangeCursorRejected:
+    return ChangeCursorRejected(why, hint="read the changes of the commit again from the first page")
 
 
 def both_rights(sight: Sight, before: Snapshot, after: Snapshot) -> str | None:

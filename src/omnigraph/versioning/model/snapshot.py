@@ -31,9 +31,13 @@ class Snapshot(SnapshotView):
         tables: Mapping[str, PinnedTable],
         queries_hash: str = "",
         aliases_hash: str = "",
+        *,
+        purge_epoch: int,
     ) -> None:
         super().__init__(branch, commit_id, version, schema_hash, tables, queries_hash, aliases_hash)
         self._repository = repository
+        self.purge_epoch = purge_epoch
+        """The number of purges and redactions before the snapshot was opened; each changes what a commit shows."""
 
     @cached_property
     def commit(self) -> Commit:
@@ -125,4 +129,5 @@ def on_branch(snapshot: Snapshot, branch: str) -> Snapshot:
     if branch == snapshot.branch:
         return snapshot
     tables, schema, sets = snapshot.tables, snapshot.schema_hash, (snapshot.queries_hash, snapshot.aliases_hash)
-    return Snapshot(snapshot._repository, branch, snapshot.commit_id, snapshot.version, schema, tables, *sets)
+    version, epoch = snapshot.version, snapshot.purge_epoch
+    return Snapshot(snapshot._repository, branch, snapshot.commit_id, version, schema, tables, *sets, purge_epoch=epoch)

@@ -204,6 +204,15 @@ class Repository:
             self._looked_at = began
         return state
 
+    def read_state(self) -> State:
+        """Return a state for a read: the look at the manifest may be `staleness_s` old."""
+        if self.staleness_s and time.monotonic() - self._looked_at <= self.staleness_s:
+            with self._lock:
+                known = self._state
+            if known is not None:
+                return known
+        return self.state()
+
     def _remember(self, version: ManifestVersion) -> State:
         state = State(version, self.pins_of)
         self._note_versions(state)
@@ -538,11 +547,8 @@ class Repository:
 
     def read_snapshot(self, branch: str = MAIN, at: At = None) -> Snapshot:
         """Return the graph at a point, for a read: the look at a head may be `staleness_s` old."""
-        if at is None and self.staleness_s and time.monotonic() - self._looked_at <= self.staleness_s:
-            with self._lock:
-                known = self._state
-            if known is not None and known.find_head(branch) is not None:
-                return self.at_head(known, branch)
+        if at is None and (state := self.read_state()).find_head(branch) is not None:
+            return self.at_head(state, branch)
         return self.snapshot(branch, at)
 
     def find_point(
@@ -586,6 +592,7 @@ class Repository:
             tables,
             head.queries_hash,
             head.aliases_hash,
+            purge_epoch=state.purge_epoch,
         )
         if head.commit_id != head.fork_commit_id:
             made.made_on = branch
@@ -597,7 +604,7 @@ class Repository:
     def _snapshot_of(self, state: State, branch: str, commit: Commit, pins: Iterable[Pin]) -> Snapshot:
         tables = self._pinned(state, commit.id, pins)
         version, schema, sets = commit.manifest_version, commit.schema_hash, (commit.queries_hash, commit.aliases_hash)
-        return Snapshot(self, branch, commit.id, version, schema, tables, *sets)
+        return Snapshot(self, branch, commit.id, version, schema, tables, *sets, purge_epoch=state.purge_epoch)
 
     def _pinned(self, state: State, commit_id: str, pins: Iterable[Pin]) -> dict[str, PinnedTable]:
         tables: dict[str, PinnedTable] = {}

@@ -81,6 +81,14 @@ def test_two_writers_upgrade_the_format_once(previous):
     assert first.verify() == []
 
 
+def test_a_handle_upgrades_a_graph_that_another_process_upgraded(tmp_path):
+    """The stamp is not in the log: the handle must read the checkpoint again."""
+    graph = og.init(tmp_path / "graph", "node Person { name: String @key }", sync=False)
+    graph.mutate('insert Person { name: "a" }')
+    og.open(tmp_path / "graph").store_query("query people() { match { $p: Person } return { $p.name } }")
+    assert graph.purge("Person", ["a"], reason="test").rows == {"node:Person": 1}
+
+
 def test_a_checkpoint_of_an_upgraded_graph_loses_nothing(previous):
     graph = og.open(previous)
     known = og.open(previous, read_only=True)
