@@ -9,14 +9,10 @@ from omnigraph.errors import InputError
 
 
 def read_duration(text: str) -> timedelta:
-    """Parse a duration: `90s`, `15m`, `12h`, `7d`, `2w`, or seconds; a fraction is an error."""
+    """Parse a duration of an option; `UsageFault` if it is none."""
     from omnigraph.wire.durations import parse_duration
 
     try:
-        duration = parse_duration(text)
+        return parse_duration(text)
     except InputError as error:
-        raise UsageFault(error.message) from None
-    if "." in text:
-        # Requests carry fractions, because the library accepts any duration.
-        raise UsageFault(f"'{text}' is not a duration; write whole numbers of s, m, h, d, w, for example 90m")
-    return duration
+        raise UsageFault(error.message, hint=error.hint) from None

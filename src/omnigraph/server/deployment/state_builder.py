@@ -16,7 +16,7 @@ from typing import Any, Literal
 from omnigraph.config import Config, config_path, find_config, with_env_file
 from omnigraph.config_keys import SERVER_SETTINGS
 from omnigraph.config_parser import check_known
-from omnigraph.errors import StorageError
+from omnigraph.errors import InputError, StorageError
 from omnigraph.machine_memory import MEMORY
 from omnigraph.operations.file_copies import FileCopies
 from omnigraph.server.audit import AuditLog
@@ -101,6 +101,7 @@ def build_state(options: StartOptions, files: WatchedFiles, running: ServerState
     graphs = open_graphs(listed.entries, environ, running.graphs if running is not None else None)
     _check_graphs(graphs, settings)
     known = running.policies if running is not None else None
+    _check_tests_file(config)
     policies = load_policies(listed.entries, settings.policy.file, files, known, graphs)
     return ServerState(
         settings=settings,
@@ -189,6 +190,17 @@ def _check_graphs(graphs: Mapping[str, ServedGraph], settings: ServerSettings) -
     raise StorageError(
         f"graph '{first.graph_id}' cannot be opened: {first.failure.message}{others}", code=first.failure.code
     )
+
+
+def _check_tests_file(config: Config) -> None:
+    """Refuse a configured tests file that does not exist: the policy would be in force without its tests."""
+    named = config.get("policy.tests")
+    if named is not None and not config.resolve(named).is_file():
+        raise InputError(
+            f"'policy.tests' names '{config.resolve(named)}', and there is no such file",
+            code="no_such_file",
+            hint="correct 'policy.tests', or remove it: the default is policy.tests.yaml beside the policy",
+        )
 
 
 def _open_audit(settings: ServerSettings, environ: Mapping[str, str]) -> AuditLog | None:

@@ -179,6 +179,8 @@ def check_retention(keep: int | None, older_than: timedelta | None) -> None:
         )
     if keep is not None and keep < 0:
         raise InputError("keep cannot be negative")
+    if older_than is not None and not isinstance(older_than, timedelta):
+        raise InputError(f"older_than is a timedelta, not {type(older_than).__name__}", hint="write timedelta(days=7)")
 
 
 def cleanup(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from omnigraph.wire.durations import PATTERN
 from omnigraph.wire.requests.request import (
     MESSAGE_MAX,
     After,
@@ -24,7 +25,7 @@ Description = Annotated[str, Meta(max_length=10_000, description="A description 
 Duration = Annotated[
     str,
     Meta(
-        pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?[smhdw]?$",
+        pattern=PATTERN,
         description="A duration: `90s`, `15m`, `12h`, `7d`, `2w`.",
         examples=["7d"],
     ),

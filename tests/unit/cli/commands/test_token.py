@@ -101,7 +101,7 @@ def test_create_with_all_options(folder: Path, cli: Cli) -> None:
     assert token not in cli("token", "list", "tokens.json")[1]
 
 
-@pytest.mark.parametrize("expires", ["30m", "12h", "90d", "4w", " 1d "])
+@pytest.mark.parametrize("expires", ["3600s", "30m", "1.5h", "90d", "4w", " 1d "])
 def test_durations(folder: Path, cli: Cli, expires: str) -> None:
     assert cli("token", "create", "--actor", "ana", "--expires", expires, "tokens.json")[0] == 0
     (row,) = document(cli("token", "list", "tokens.json", "--json"))["tokens"]
@@ -113,6 +113,7 @@ def test_durations(folder: Path, cli: Cli, expires: str) -> None:
     ("expires", "message"),
     [
         ("3y", "neither a duration nor a time"),
+        ("5", "neither a duration nor a time"),
         ("", "neither a duration nor a time"),
         ("2999-01-01", "neither a duration nor a time"),
         ("999999w", "neither a duration nor a time"),

@@ -237,6 +237,16 @@ def test_a_policy_without_tokens_is_refused(site: Site):
         site.holder()
 
 
+def test_a_configured_tests_file_must_exist(site: Site):
+    site.tokens()
+    site.write("policy.yaml", POLICY)
+    site.config(more="policy: {file: policy.yaml, tests: cases.yaml}")
+    with pytest.raises(InputError, match=r"'policy\.tests' names '.*cases\.yaml', and there is no such file"):
+        site.holder()
+    site.write("cases.yaml", CASES.replace("EXPECT", "allow"))
+    assert site.holder().current.mode == "policy"
+
+
 def test_a_policy_that_fails_its_tests_is_refused(site: Site):
     site.tokens()
     site.write("policy.yaml", POLICY)

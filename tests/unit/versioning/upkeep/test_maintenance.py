@@ -247,6 +247,8 @@ def test_a_cleanup_requires_a_policy(repository):
     assert "older_than" in caught.value.hint
     with pytest.raises(InputError, match="negative"):
         cleanup(repository, keep=-1)
+    with pytest.raises(InputError, match="older_than is a timedelta, not int"):
+        cleanup(repository, older_than=5)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from omnigraph.wire.audit import AuditDecision, AuditProblemDocument
 
 _DECISIONS = ("allow", "deny")
-_UNITS = ("s", "m", "h", "d", "w")
 _COLUMNS = ("at", "actor", "action", "graph", "branch", "decision", "status", "route", "request_id")
 
 
@@ -156,11 +155,12 @@ def _decision(text: str | None) -> AuditDecision | None:
 def _time(option: str, text: str | None) -> datetime | None:
     """Parse a time, or an age before now."""
     from omnigraph.server.audit import read_time
+    from omnigraph.wire.durations import has_unit
 
     if text is None:
         return None
     try:
-        return datetime.now(UTC) - read_duration(text) if text.endswith(_UNITS) else read_time(text)
+        return datetime.now(UTC) - read_duration(text) if has_unit(text) else read_time(text)
     except OverflowError:
         raise UsageFault(f"{option}: '{text}' is before the year 1") from None
     except InputError as error:

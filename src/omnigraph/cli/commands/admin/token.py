@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ import typer
 from omnigraph.cli.errors import UsageFault
 from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Invocation, Json, takes_config
+from omnigraph.cli.io.durations import read_duration
 from omnigraph.cli.io.output import print_json, remark
 from omnigraph.errors import InputError
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 app = command_group("Create, list and revoke the bearer tokens of a server.")
 
 TokenFile = Annotated[str, typer.Argument(metavar="FILE", help="The file of tokens, JSON.")]
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_DURATION = re.compile(r"([0-9]{1,6})([mhdw])")
 
 
 @app.command("create")
@@ -215,13 +213,12 @@ def _row(description: dict[str, Any]) -> dict[str, str]:
 
 def _end(text: str) -> datetime:
     """Return the end of validity that a duration or a time names, in whole seconds."""
-    now = datetime.now(UTC).replace(microsecond=0)
-    duration = _DURATION.fullmatch(text.strip())
+    from omnigraph.wire.durations import has_unit
+
+    text, now = text.strip(), datetime.now(UTC).replace(microsecond=0)
     try:
-        if duration is not None:
-            end = now + timedelta(**{_UNITS[duration[2]]: int(duration[1])})
-        else:
-            end = datetime.fromisoformat(text.strip()).replace(microsecond=0)
+        end = now + read_duration(text) if has_unit(text) else datetime.fromisoformat(text)
+        end = end.replace(microsecond=0)
     except (ValueError, OverflowError):
         raise _bad_end(text) from None
     if end.tzinfo is None:
