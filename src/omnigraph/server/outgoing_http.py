@@ -24,13 +24,28 @@ from omnigraph.http_time_limit import response_until
 Reach = Literal["public", "private", "any"]
 """The addresses that a request may reach: public ones, also those of a private network, or all."""
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 
-_PLATFORM = frozenset(
-    map(ipaddress.ip_address, ("168.63.129.16", "169.254.169.254", "100.100.100.200", "fd00:ec2::254"))
+
+def _networks(text: str) -> Networks:
+    return tuple(map(ipaddress.ip_network, text.split()))
+
+
+_PRIVATE = _networks("127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 ::1/128 fc00::/7")
+"""Addresses of this machine and of private networks."""
+_PLATFORM = _networks("168.63.129.16/32 fd00:ec2::/32 fd20:ce::254/128 fd00:c1::/32 fd00:42::42/128")
+"""Metadata and control services of Azure, Amazon, Google, Oracle and Scaleway at addresses that are otherwise public or
+private. Others are in special-purpose blocks: 169.254.169.254, 169.254.170.2, 100.100.100.200 and 192.0.0.192.
+"""
+_SPECIAL = _networks(
+    "192.0.0.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.175.48.0/24 224.0.0.0/4 240.0.0.0/4 "
+    "2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20"
 )
-"""Metadata and control services of cloud platforms; some have addresses that are otherwise public or private."""
-_SITE_LOCAL = ipaddress.ip_network("fec0::/10")
-"""Addresses of private networks before RFC 3879; Python calls them global."""
+"""Blocks of the IANA special-purpose address registries (RFC 6890) that a version of Python calls global, at least in
+part. Teredo is in 2001::/23, 6to4 is 2002::/16.
+"""
+_UNICAST = ipaddress.ip_network("2000::/3")
+"""The IPv6 addresses that IANA assigns to networks. Outside are compatible, translated and site-local addresses."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
@@ -154,35 +169,26 @@ def _choose(host: str, port: int, timeout_s: float, reach: Reach) -> str:
 
 
 def is_permitted(text: str, reach: Reach) -> bool:
-    """Return True if a request may reach an address, also if the address contains another one."""
+    """Return True if a request may reach an address: a public one, or with `private` also one of a private network."""
     if reach == "any":
         return True
-    addresses = _contained(ipaddress.ip_address(text.partition("%")[0]))
-    return all(_is_permitted(address, reach) for address in addresses)
-
-
-def _is_permitted(address: Address, reach: Reach) -> bool:
-    if address in _PLATFORM or address.is_link_local or address.is_multicast or address.is_unspecified:
+    address = _destination(ipaddress.ip_address(text.partition("%")[0]))
+    if _is_in(address, _PLATFORM):
         return False
-    if address.is_global and not address.is_reserved and address not in _SITE_LOCAL:
-        return True
-    return reach == "private" and (address.is_loopback or (address.is_private and not address.is_reserved))
+    if _is_in(address, _PRIVATE):
+        return reach == "private"
+    return address.is_global and not _is_in(address, _SPECIAL) and (address.version == 4 or address in _UNICAST)
 
 
-def _contained(address: Address) -> list[Address]:
-    """Return an address, and the IPv4 addresses that an IPv6 address maps, tunnels or translates to."""
-    found: list[Address] = [address]
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            # Python does not judge a mapped address by the address that it maps in all versions.
-            return [address.ipv4_mapped]
-        if address.sixtofour is not None:
-            found.append(address.sixtofour)
-        if address.teredo is not None:
-            found.extend(address.teredo)
-        if address in _NAT64:
-            return [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
-    return found
+def _is_in(address: Address, networks: Networks) -> bool:
+    return any(address in network for network in networks)
+
+
+def _destination(address: Address) -> Address:
+    """Return the IPv4 address that a mapped IPv6 address, or one that NAT64 translates, leads to; else the address."""
+    if isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped is not None or address in _NAT64):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
 
 
 def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
