@@ -69,8 +69,13 @@ def diagnostics(document: Document) -> list[lsp.Diagnostic]:
         found += (_note(document, at, "warning", text, None) for text in result.warnings)
     for finding in report.findings:
         found += (_diagnostic(document, each) for each in finding.diagnostics)
-        if not finding.diagnostics and document.language == "pg":
+        if finding.diagnostics:
+            continue
+        if document.language == "pg":
             at = next((each for each in document.symbols if each.name == finding.type_name), None)
+            found.append(_note(document, at, finding.severity, finding.message, finding.code))
+        elif finding.type_name is None:
+            at = definitions.get(finding.query_names[0])
             found.append(_note(document, at, finding.severity, finding.message, finding.code))
     return found
 

@@ -16,6 +16,7 @@ from omnigraph.lang.spans import Source
 from omnigraph.lang.utf16 import utf16_diagnostic
 from omnigraph.query.check.typecheck import check_query
 from omnigraph.query.plan import ir
+from omnigraph.query.plan.ir.expressions import walk
 from omnigraph.query.plan.lower import lower
 from omnigraph.query.syntax import ast
 from omnigraph.query.syntax.parser import parse_source
@@ -151,7 +152,10 @@ def lint(catalog: Catalog, text: str, *, query_path: str, schema_source: Mapping
             warnings += tuple(_plan_warnings(catalog, plan))
             plans.append(plan)
             results.append(QueryReport(query.name.text, kind, warnings, operation=describe_operation(catalog, plan)))
-    findings = sorted([*_never_set(catalog, plans), *_unknown_annotations(catalog)], key=_finding_order)
+    findings = sorted(
+        [*_never_set(catalog, plans), *_unknown_annotations(catalog), *_merged_counts(catalog, plans)],
+        key=_finding_order,
+    )
     return LintReport(schema_source, query_path, tuple(results), tuple(findings))
 
 
@@ -247,6 +251,70 @@ def _unknown_annotations(catalog: Catalog) -> Iterable[Finding]:
     """L202: annotations that the schema language does not define; they are stored and have no effect."""
     for found in unknown_annotations(catalog):
         yield Finding("warning", "L202", found.message, found.type_name, found.property_name)
+
+
+def _merged_counts(catalog: Catalog, plans: Iterable[ir.AnyIR]) -> Iterable[Finding]:
+    """L301: counts of rows of which a hop merges several edges; SQL and Cypher count the edges."""
+    for plan in plans:
+        if isinstance(plan, ir.QueryIR):
+            for level in _levels(plan):
+                hop = next((hop for hop in _row_hops(level) if _merges_edges(catalog, hop, plan.valid)), None)
+                if hop is not None and any(_counts_rows(expr) for expr in level.group_exprs):
+                    yield Finding("warning", "L301", _merged_text(catalog, hop), query_names=(plan.name,))
+
+
+def _levels(query: ir.QueryIR) -> Iterable[ir.QueryIR]:
+    """Yield a query and its stages."""
+    yield query
+    for op in query.pipeline:
+        if isinstance(op, ir.Stage):
+            yield from _levels(op.query)
+
+
+def _row_hops(query: ir.QueryIR) -> Iterable[ir.Expand]:
+    """Yield the hops that extend the rows of a query, those of a stage that groups no rows included."""
+    for op in (op for op in query.pipeline if isinstance(op, ir.Stage) and not op.query.is_aggregate):
+        yield from _row_hops(op.query)
+    yield from _hops(query.pipeline)
+
+
+def _hops(pipeline: ir.Pipeline) -> Iterable[ir.Expand]:
+    for op in pipeline:
+        if isinstance(op, ir.Expand):
+            yield op
+        elif isinstance(op, ir.LeftJoin):
+            yield from _hops(op.inner)
+
+
+def _merges_edges(catalog: Catalog, hop: ir.Expand, valid: ir.ValidTime | None) -> bool:
+    """Return True if several edges or paths can lead from one node to another, and the hop has one row for them."""
+    if hop.edge_var is not None or hop.max_hops < hop.min_hops:
+        return False
+    if hop.max_hops > 1 or hop.direction == "both":
+        return True
+    edges = [catalog.edges[name] for name in hop.edge_types]
+    if len({(edge.from_type, edge.to_type) for edge in edges}) < len(edges):
+        return True
+    has_periods = valid is None or valid.end is not None
+    return any(edge.can_repeat or (has_periods and edge.valid is not None) for edge in edges)
+
+
+def _counts_rows(expr: ir.Expr) -> bool:
+    return any(isinstance(part, ir.Aggregate) and part.function == "count" and not part.distinct for part in walk(expr))
+
+
+def _merged_text(catalog: Catalog, hop: ir.Expand) -> str:
+    left, right = (hop.dst_var, hop.src_var) if hop.backward else (hop.src_var, hop.dst_var)
+    word = "|".join(catalog.edges[name].word for name in hop.edge_types)
+    if hop.max_hops > 1:
+        more = "a 'path' has one row for each route"
+    elif hop.also:
+        more = "edges of several types between two nodes are one row"
+    elif hop.direction == "both":
+        more = "edges in both directions between two nodes are one row"
+    else:
+        more = f"'${left} $e:{word} ${right}' has one row for each edge, as in SQL and Cypher"
+    return f"'count' counts each '${right}' once for each '${left}' of '{word}'; {more}"
 
 
 # -- operation descriptors ---------------------------------------------------------------------------

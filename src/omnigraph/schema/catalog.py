@@ -193,6 +193,11 @@ class EdgeType(_DeclaredType):
         """Key of the table."""
         return TableKey.edge(self.name)
 
+    @cached_property
+    def can_repeat(self) -> bool:
+        """True if the schema permits several edges from one node to another."""
+        return self.cardinality.max not in (0, 1) and not any({"src", "dst"} >= {*columns} for columns in self.unique)
+
     @property
     def word(self) -> str:
         """Name of the edge in queries: the type name with a lower-case first letter."""

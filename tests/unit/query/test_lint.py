@@ -480,3 +480,59 @@ def test_warning_for_undefined_annotations():
     assert report.ok
     assert report.warnings == 4
     assert report.findings[0].message.startswith("'@owner' on 'Knows' is not an annotation of the schema language")
+
+
+# -- counts of merged edges --------------------------------------------------------------------------
+
+FILMS = """
+node Person { name: String @key }
+node Film { title: String @key }
+edge Acted: Person -> Film
+edge Wrote: Person -> Film { @unique(src, dst) }
+edge Debut: Person -> Film @card(0..1)
+edge Knows: Person -> Person
+edge Held: Person -> Film @valid(from: since, to: until) {
+ since: Date
+ until: Date?
+ @unique(src, dst)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("match { $p: Person $p acted $f } return { $p.name, count($f) as c }", "'$p $e:acted $f' has one row"),
+        ("match { $f: Film $p acted $f } return { count($p.name) + 1 as c }", "'$p $e:acted $f' has one row"),
+        ("match { $p: Person optional { $p acted $f } } return { $p, count($f) as c }", "'$p $e:acted $f'"),
+        ("match { $p: Person $p acted|wrote $f } return { $p, count($f) as c }", "edges of several types"),
+        ("match { $p: Person $p knows{1,3} $f } return { $p, count($f) as c }", "'path' has one row for each route"),
+        ("match { $p: Person $p <knows> $f } return { $p, count($f) as c }", "edges in both directions"),
+        ("match { $p: Person $p acted $f } with { $p, count($f) as $n } return { $p, $n }", "'$p $e:acted $f'"),
+        ("match { $p: Person $p acted $f } with { $p, $f } return { $p, count($f) as c }", "'$p $e:acted $f'"),
+        ("match { $p: Person $p held $f } return { $p, count($f) as c }", "'$p $e:held $f'"),
+    ],
+)
+def test_a_count_over_merged_edges_is_a_warning(text, message):
+    data = report(text, compile_schema(FILMS))
+    assert [(finding["code"], finding["query_names"]) for finding in data["findings"]] == [("L301", ["inline"])]
+    assert message in data["findings"][0]["message"]
+    assert (data["errors"], data["warnings"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "match { $p: Person $p $e:acted $f } return { $p.name, count($f) as c }",
+        "match { $p: Person $p acted $f } return { $p.name, count(distinct $f) as c }",
+        "match { $p: Person $p wrote $f } return { $p.name, count($f) as c }",
+        "match { $p: Person $p debut $f } return { $p.name, count($f) as c }",
+        "match { $p: Person $p acted $f } return { $p.name, $f.title }",
+        "match { $p: Person not { $p acted $f } } return { count($p) as c }",
+        "valid at now() match { $p: Person $p held $f } return { $p.name, count($f) as c }",
+        "match { $p: Person $p acted $f } with { $p, count(distinct $f) as $n } return { count($p) as c }",
+    ],
+)
+def test_a_count_of_rows_that_are_single_edges_has_no_warning(text):
+    data = report(text, compile_schema(FILMS))
+    assert (data["errors"], data["findings"]) == (0, [])
