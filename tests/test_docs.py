@@ -5,7 +5,7 @@ The info string of a fenced block states what the block is:
     ```pg                        a schema that compiles; `name=x` lets later blocks of the page refer to it
     ```pg error=S11              a schema that fails with this code, and with no other
     ```pg from=x plan=CODE       a change of schema x: `supported`, `refused`, or a step with this code;
-                                 `loss=yes` allows data loss
+                                 `rows=yes` each drop loses a row
     ```gq schema=x               queries that compile with schema x of the same page
     ```gq schema=x error=T7      queries of which at least one fails, all failures with this code
     ```gq schema=x lint=L201     queries for which lint reports this code
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -40,14 +40,15 @@ from omnigraph.query.syntax.parser import parse_queries
 from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.format import format_schema
-from omnigraph.schema.migrate import SchemaPlan, plan_between
+from omnigraph.schema.migrate import SchemaPlan, plan_between, refuse_losses
+from omnigraph.schema.migration_steps import DropProperty, DropType
 from omnigraph.types import SCALARS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "skills").rglob("*.md")), *sorted(DOCS.rglob("*.md"))]
 LINKED = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
-ALLOWED = {"pg": {"name", "error", "from", "plan", "loss", "file"}, "gq": {"schema", "error", "lint", "file"}}
+ALLOWED = {"pg": {"name", "error", "from", "plan", "rows", "file"}, "gq": {"schema", "error", "lint", "file"}}
 
 CODE = re.compile(r"\b(?:[ST]\d{1,2}|D2|Q\d{3}|L\d{3}|OG-[A-Z]{2}-\d{3})\b")
 CODE_IN_SOURCE = re.compile(rf'"({CODE.pattern})"')
@@ -132,7 +133,11 @@ def failures(block: Block) -> list[CompileError]:
 
 def planned(block: Block) -> SchemaPlan:
     before = schema_of(block.page, block.options["from"])
-    return plan_between(before, compile_schema(block.text), allow_data_loss=block.options.get("loss") == "yes")
+    plan = plan_between(before, compile_schema(block.text))
+    if block.options.get("rows") != "yes":
+        return plan
+    drops = {step: "1 row" for step in plan.steps if isinstance(step, DropType | DropProperty)}
+    return replace(plan, steps=tuple(refuse_losses(plan.steps, drops)))
 
 
 # -- blocks ------------------------------------------------------------------------------------------

@@ -196,21 +196,6 @@ def test_renames_produce_rename_steps_only(change):
     assert dict(numbers(plan.desired)) == dict(numbers(plan.accepted))
 
 
-@SEEDED
-@given(schema_changes())
-def test_allowing_data_loss_changes_only_drop_steps(change):
-    old, new = map(compile_schema, change)
-    accepted = new_identity(old, DOMAIN).ir
-    try:
-        soft, hard = plan_schema(accepted, new), plan_schema(accepted, new, allow_data_loss=True)
-    except SchemaChangeError:
-        return
-    drops = DropProperty | DropType
-    assert all(step.mode == "hard" for step in hard.steps if isinstance(step, drops))
-    softened = [replace(s, mode="soft", code=None) if isinstance(s, drops) else s for s in hard.steps]
-    assert tuple(softened) == soft.steps
-
-
 def numbers(ir: SchemaIR) -> Iterator[tuple[int, str]]:
     """Every number with the kind of element it identifies."""
     for type_ in ir.types():

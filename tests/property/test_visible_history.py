@@ -100,7 +100,7 @@ class ProjectedCopy:
             self._graph = init(self.root, text, sync=False, environ={})
             made.append(self._graph.commits()[0].id)
         elif text != self._schema:
-            self._graph.apply_schema(_known_renames(text, self._graph))
+            self._graph.apply_schema(_known_renames(text, self._graph), allow_data_loss=True)
             made.append(self._graph.commits()[0].id)
         self._schema = text
         written = _write(self._graph, origin, commit.id, seen)

@@ -167,12 +167,12 @@ def _make_branches(graph: og.Graph) -> None:
     moved.load([row("Extra", name="e1", tenant="acme"), row("Extra", name="e2", tenant="other")], mode="append")
     branch("quiet").apply_schema(SCHEMA + WHISPER)
     kept = [line for line in SCHEMA.splitlines(keepends=True) if "Sealed" not in line]
-    branch("unsealed").apply_schema("".join(kept))
+    branch("unsealed").apply_schema("".join(kept), allow_data_loss=True)
     branch("sealed").mutate('insert Sealed { name: "s2" }')
     branch("draft")
     broken = branch("broken")
     broken.store_query("query old() @definer { match { $f: Free } return { $f.old } }")
-    broken.apply_schema(SCHEMA.replace("    old: String?\n", ""), allow_query_breakage=True)
+    broken.apply_schema(SCHEMA.replace("    old: String?\n", ""), allow_data_loss=True, allow_query_breakage=True)
 
 
 def _make_proposals(graph: og.Graph) -> None:

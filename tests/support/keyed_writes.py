@@ -61,9 +61,7 @@ WRITES: dict[str, Write] = {
     "merge and delete": lambda graph, key, **more: graph.merge("side", delete_branch=True, idempotency_key=key, **more),
     "revert": lambda graph, key, **more: graph.revert("main", idempotency_key=key, **more),
     "apply_schema": lambda graph, key, **more: graph.apply_schema(WIDER, idempotency_key=key, **more),
-    "hard drop": lambda graph, key, **more: graph.apply_schema(
-        NARROWER, allow_data_loss=True, idempotency_key=key, **more
-    ),
+    "drop": lambda graph, key, **more: graph.apply_schema(NARROWER, allow_data_loss=True, idempotency_key=key, **more),
     "analyze": lambda graph, key, **more: graph.analyze("pagerank", write="rank", idempotency_key=key, **more),
     "embed": lambda graph, key, **more: graph.embed(idempotency_key=key, **more),
     "branch_create": lambda graph, key, **more: graph.branch_create("new", idempotency_key=key, **more),

@@ -23,7 +23,7 @@ def changed_branch(demo_server: ServerUnderTest) -> str:
         assert old in text
         text = text.replace(old, new)
     assert demo_server.post("/branches", {"name": BRANCH, "from": "main"}).status == 200
-    body = {"schema_source": text, "branch": BRANCH, "allow_query_breakage": True}
+    body = {"schema_source": text, "branch": BRANCH, "allow_query_breakage": True, "allow_data_loss": True}
     assert demo_server.post("/schema/apply", body).status == 200
     return BRANCH
 
@@ -67,6 +67,9 @@ def test_a_change_is_planned_and_applied_on_a_new_branch(explorer: Explorer) -> 
         plan = tab.page.locator(".plan-view")
         plan.get_by_text("data loss").wait_for()
         assert "Team.mission" in plan.inner_text()
+        assert plan.get_by_role("button", name="Apply").count() == 0
+        plan.get_by_label("Permit the losses").check()
+        plan.get_by_role("button", name="Apply").wait_for()
         tab.page.reload()
         tab.settle()
         assert "mission" not in tab.page.locator(".schema-text .cm-content").inner_text()

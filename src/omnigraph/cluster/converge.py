@@ -66,6 +66,7 @@ class _Applying:
     store: ClusterStore
     environ: Mapping[str, str]
     actor: str | None
+    allow_data_loss: bool = False
     problems: dict[str, str] = field(default_factory=dict)
 
     def run(self, steps: Sequence[PlanStep]) -> None:
@@ -100,7 +101,8 @@ class _Applying:
                     return  # queries are declared for the new schema
                 # `Graph.apply_schema` refuses graphs of a cluster.
                 options = WriteOptions(actor=self.actor, message=MESSAGE)
-                apply_change(context_of(opened).repository, graph.schema, options)
+                repository = context_of(opened).repository
+                apply_change(repository, graph.schema, options, allow_data_loss=self.allow_data_loss)
             named = {step.resource.split(".", 2)[2]: step for step in steps if step.resource.startswith("query.")}
             stored = [graph.queries[name].source for name, step in named.items() if step.operation != "delete"]
             deleted = [name for name, step in named.items() if step.operation == "delete"]
@@ -116,15 +118,18 @@ def apply_cluster(
     environ: Mapping[str, str],
     actor: str | None = None,
     grace_s: float = GRACE_S,
+    *,
+    allow_data_loss: bool = False,
 ) -> ApplyResult:
     """Make a cluster as declared and write the revision that was reached; without a change none is written.
 
-    The files of a deleted graph are kept for `grace_s` seconds after the revision without it.
+    The files of a deleted graph are kept for `grace_s` seconds after the revision without it. A schema that drops data
+    is blocked, unless `allow_data_loss`.
     """
     with store.locked(actor):
         applied = store.find_newest()
-        steps = plan_cluster(declared, applied, store, environ, grace_s)
-        work = _Applying(declared, applied, store, environ, actor)
+        steps = plan_cluster(declared, applied, store, environ, grace_s, allow_data_loss=allow_data_loss)
+        work = _Applying(declared, applied, store, environ, actor, allow_data_loss)
         work.run(steps)
         revision = _reached(declared, applied, store, environ, actor, work.problems, _leaving(applied, steps))
         if applied is not None and _is_same(applied, revision):

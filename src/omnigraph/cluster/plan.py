@@ -81,10 +81,13 @@ def plan_cluster(
     store: ClusterStore,
     environ: Mapping[str, str],
     grace_s: float = GRACE_S,
+    *,
+    allow_data_loss: bool = False,
 ) -> list[PlanStep]:
     """Return the steps from the present state to the declaration, in the order in which they are carried out.
 
-    `grace_s` are the seconds that servers have to stop serving a graph before its files are deleted.
+    `grace_s` are the seconds that servers have to stop serving a graph before its files are deleted. A schema that
+    drops data is blocked, unless `allow_data_loss`.
     """
     steps: list[PlanStep] = []
     for graph in declared.graphs.values():
@@ -93,7 +96,7 @@ def plan_cluster(
             steps += _new_graph(graph)
             continue
         known = applied.graphs[graph.graph_id].queries if applied and graph.graph_id in applied.graphs else {}
-        steps += _changed_graph(graph, *found, known)
+        steps += _changed_graph(graph, *found, known, allow_data_loss=allow_data_loss)
     steps += _policies(declared.policies, applied, store)
     for graph_id in sorted({*applied.graphs, *applied.leaving} if applied else ()):
         if graph_id not in declared.graphs:
@@ -117,10 +120,10 @@ def _new_graph(graph: DeclaredGraph) -> Iterator[PlanStep]:
 
 
 def _changed_graph(
-    graph: DeclaredGraph, opened: Graph, observed: ObservedGraph, known: Mapping[str, str]
+    graph: DeclaredGraph, opened: Graph, observed: ObservedGraph, known: Mapping[str, str], *, allow_data_loss: bool
 ) -> Iterator[PlanStep]:
     if graph.schema != observed.schema:
-        yield _schema_step(graph.graph_id, opened.plan_schema(graph.schema))
+        yield _schema_step(graph.graph_id, opened.plan_schema(graph.schema, allow_data_loss=allow_data_loss))
     for name, query in sorted(graph.queries.items()):
         stored = observed.queries.get(name)
         if stored != digest_of(query.source):
@@ -134,7 +137,8 @@ def _changed_graph(
 def _schema_step(graph_id: str, plan: SchemaPlan) -> PlanStep:
     details = (*(step.describe() for step in plan.steps), *plan.losses)
     if not plan.supported:
-        return PlanStep(f"schema.{graph_id}", "update", "blocked", plan.unsupported[0].reason, details)
+        reason = plan.unsupported[0].reason + ("; --allow-data-loss permits it" if plan.losses else "")
+        return PlanStep(f"schema.{graph_id}", "update", "blocked", reason, details)
     return PlanStep(f"schema.{graph_id}", "update", details=details)
 
 

@@ -55,6 +55,7 @@ class SchemaInput(Request):
 
     type: Annotated[str, Meta(max_length=NAME_MAX, description="Only this type and its edges.")] | None = None
     branch: Branch | None = None
+    at: Point | None = None
     budget_tokens: Annotated[int, Meta(ge=50, le=20_000, description="The largest size of the answer.")] | None = None
 
 
@@ -129,8 +130,8 @@ class CommitsInput(Request):
 
 def show_schema(session: Session, given: SchemaInput) -> Answer:
     """Return the compact schema, or one type."""
-    snapshot = session.graph.snapshot(given.branch)
-    catalog = session.graph.catalog(given.branch)
+    snapshot = session.graph.snapshot(given.branch, point_of(given.at))
+    catalog = session.graph.catalog(given.branch, point_of(given.at))
     most = session.settings.result_tokens // 2
     tokens = min(given.budget_tokens or SCHEMA_TOKENS, most)
     text, complete = (type_text(catalog, given.type), True) if given.type else schema_text(catalog, tokens)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ from omnigraph.operations.create import schema_record, table_specs
 from omnigraph.operations.stored_queries import check_queries, queries_of
 from omnigraph.schema.arrow import arrow_type
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.check import compile_schema
+from omnigraph.schema.check import check_not_empty, compile_schema
 from omnigraph.schema.identity import SchemaIR, catalog_of
-from omnigraph.schema.migrate import SchemaPlan, plan_schema, steps_to_json
+from omnigraph.schema.migrate import SchemaPlan, plan_schema, refuse_losses, steps_to_json
 from omnigraph.schema.migration_steps import (
     AddProperty,
     AddType,
@@ -29,13 +29,10 @@ from omnigraph.schema.migration_steps import (
 )
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.input_files import read_source
-from omnigraph.storage.lance.garbage import remove_versions
-from omnigraph.storage.lance.staging import TableWrite, stage
-from omnigraph.storage.lance.table_versions import evolved, numbered
+from omnigraph.storage.lance.table_versions import evolved
 from omnigraph.table_key import TableKey
-from omnigraph.versioning.model.manifest_objects import MAIN, Pin, SchemaRecord
+from omnigraph.versioning.model.manifest_objects import MAIN, SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot
-from omnigraph.versioning.upkeep.retention import needed_versions
 from omnigraph.versioning.write.idempotency import Earlier, hash_request
 from omnigraph.versioning.write.repository import Repository
 from omnigraph.versioning.write.transaction import Transaction, WriteOptions
@@ -80,35 +77,47 @@ def plan_change(
     next_identity: int = 1,
     check: SchemaCheck | None = None,
 ) -> SchemaPlan:
-    """The steps from a snapshot's schema to the one in `text`; `check` tells which rules of the policy they break."""
+    """The steps from a snapshot's schema to the one in `text`; `check` tells which rules of the policy they break.
+
+    Drops that remove data are refused, unless `allow_data_loss`.
+    """
     accepted = read_ir(snapshot.schema)
     # New identities come from the counter of the graph: another branch may already use the next ones of this schema.
     accepted = replace(accepted, next_id=max(accepted.next_id, next_identity))
-    plan = plan_schema(accepted, compile_schema(text, name), allow_data_loss=allow_data_loss)
+    desired = compile_schema(text, name)
+    check_not_empty(desired, name)
+    plan = plan_schema(accepted, desired)
+    lost = _lost_data(snapshot, plan.steps)
+    kept = "older versions stay until they are cleaned up"
+    losses = tuple(
+        f"the change removes {amount} of {_name_of(step)} from the branch; {kept}" for step, amount in lost.items()
+    )
+    steps = plan.steps if allow_data_loss else tuple(refuse_losses(plan.steps, lost))
     broken = check.broken(catalog_of(plan.accepted), catalog_of(plan.desired)) if check and plan.steps else ()
-    return replace(plan, losses=tuple(_losses(snapshot, plan.steps)), broken_rules=broken)
+    return replace(plan, steps=steps, losses=losses, broken_rules=broken)
 
 
-def _losses(snapshot: Snapshot, steps: Iterable[Step]) -> Iterator[str]:
-    """The rows or values that each drop removes from the branch."""
+def _name_of(drop: DropProperty | DropType) -> str:
+    return drop.name if isinstance(drop, DropType) else f"{drop.type_name}.{drop.property_name}"
+
+
+def _lost_data(snapshot: Snapshot, steps: Iterable[Step]) -> dict[DropProperty | DropType, str]:
+    """The drops that remove data from the branch, each with the number of its rows or values."""
+    lost: dict[DropProperty | DropType, str] = {}
     renamed = {(s.type_kind, s.new_name): s.old_name for s in steps if isinstance(s, RenameType)}
     for step in steps:
         if not isinstance(step, DropProperty | DropType) or step.type_kind == "interface":
             continue
         if isinstance(step, DropType):
-            what, unit = step.name, "row"
+            unit = "row"
             count = snapshot.table(TableKey.of(step.type_kind, step.name)).row_count
         else:
-            what, unit = f"{step.type_name}.{step.property_name}", "value"
+            unit = "value"
             old_name = renamed.get((step.type_kind, step.type_name), step.type_name)
             count = snapshot.table(TableKey.of(step.type_kind, old_name)).count_values(step.property_name)
         if count:
-            fate = (
-                "all versions that no other branch, tag or merge needs"
-                if step.mode == "hard"
-                else "the branch; older versions stay until they are cleaned up"
-            )
-            yield f"the change removes {count} {unit}{'s' if count > 1 else ''} of {what} from {fate}"
+            lost[step] = f"{count} {unit}{'s' if count > 1 else ''}"
+    return lost
 
 
 def apply_change(
@@ -123,9 +132,9 @@ def apply_change(
 ) -> SchemaApplyResult:
     """Make `text` the schema of a branch, as one commit. Without changes there is no commit.
 
-    `check` refuses schemas that the policy does not permit. A schema that breaks stored queries is refused, unless that
-    is allowed. A repetition with the same idempotency key returns the result of the first call. A call without changes
-    is evaluated again.
+    `check` refuses schemas that the policy does not permit. A schema that drops data or breaks stored queries is
+    refused, unless that is allowed. A repetition with the same idempotency key returns the result of the first call. A
+    call without changes is evaluated again.
     """
     options = replace(options, request_hash=hash_request("schema_apply", options.branch, text, allow_data_loss))
     plan: SchemaPlan | None = None
@@ -157,27 +166,24 @@ def apply_change(
 
     written = write_once(repository, prepare, replace(options, kind="schema_apply"))
     if written.earlier is not None:
-        return _restore(repository, written.earlier, compile_schema(text, name), allow_data_loss=allow_data_loss)
+        return _restore(repository, written.earlier, compile_schema(text, name))
     commit = written.commit
     assert plan is not None
-    assert before is not None
     if commit is None:
         return SchemaApplyResult(True, False, repository.snapshot(options.branch).version, None, plan.steps)
     if options.branch == MAIN:
         repository.objects.write(layout.SCHEMA_COPY, text.encode())
-    if allow_data_loss:
-        _purge(repository, plan.steps, before, options.branch)
     done = SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
     return replace(done, rename_hints=plan.rename_hints, losses=plan.losses, broken_rules=plan.broken_rules)
 
 
-def _restore(repository: Repository, earlier: Earlier, desired: Catalog, *, allow_data_loss: bool) -> SchemaApplyResult:
+def _restore(repository: Repository, earlier: Earlier, desired: Catalog) -> SchemaApplyResult:
     """The result of an earlier migration with the same idempotency key; its steps follow from the stored schemas."""
     commit = earlier.commit
     assert commit is not None, "a recorded migration made a commit"
     assert commit.parent_id is not None, "a migration has a parent"
     accepted = read_ir(repository.schema(repository.get_commit(commit.parent_id).schema_hash))
-    plan = plan_schema(accepted, desired, allow_data_loss=allow_data_loss)
+    plan = plan_schema(accepted, desired)
     done = SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
     return replace(done, rename_hints=plan.rename_hints, losses=tuple(earlier.result["losses"]))
 
@@ -190,14 +196,15 @@ def read_ir(record: SchemaRecord) -> SchemaIR:
 def refused(plan: SchemaPlan) -> SchemaChangeError:
     """The error for a plan that cannot be applied, with all reasons."""
     reasons = "; ".join(step.describe() for step in plan.unsupported)
+    renames = "".join(f"{hint}; " for hint in plan.rename_hints[:1])
+    if all((step.code or "").startswith("OG-DS-") for step in plan.unsupported):
+        python, cli = (f"{flag} permits the losses" for flag in ("allow_data_loss=True", "--allow-data-loss"))
+    else:
+        python, cli = "plan_schema shows every step", "'omnigraph schema plan' shows every step"
     return SchemaChangeError(
         f"the schema change is not supported: {reasons}; nothing was changed",
         code=next((step.code for step in plan.unsupported if step.code), "schema_change"),
-        hint=(
-            plan.rename_hints[0]
-            if plan.rename_hints
-            else Hint("plan_schema shows every step", cli="'omnigraph schema plan' shows every step")
-        ),
+        hint=Hint(f"{renames}{python}", cli=f"{renames}{cli}"),
     )
 
 
@@ -264,39 +271,3 @@ def _by_table(steps: Iterable[Step]) -> dict[str, list[AddProperty | RenamePrope
         if isinstance(step, AddProperty | RenameProperty | DropProperty) and step.type_kind != "interface":
             tables.setdefault(TableKey.of(step.type_kind, step.type_name), []).append(step)
     return tables
-
-
-def _purge(repository: Repository, steps: Iterable[Step], before: Snapshot, branch: str) -> None:
-    """Execute hard drops: remove the published versions of the affected tables that only commits of the branch pin.
-
-    Those that a head, tag or merge needs are kept. Versions that no commit pins may belong to a writer that is about to
-    publish. A cleanup removes them by age.
-    """
-    renamed = {(s.type_kind, s.new_name): s.old_name for s in steps if isinstance(s, RenameType)}
-    keys = {TableKey.of(s.type_kind, s.name) for s in steps if isinstance(s, DropType) and s.type_kind != "interface"}
-    for step in steps:
-        if isinstance(step, DropProperty) and step.type_kind != "interface":
-            keys.add(TableKey.of(step.type_kind, renamed.get((step.type_kind, step.type_name), step.type_name)))
-    state = repository.state()
-    needed = needed_versions(repository, state)
-    commits = repository.all_commits(state)
-    pinned: list[Pin] = []
-    for commit_id, pins in repository.all_pins(state).items():
-        pinned += pins
-        if commits[commit_id].branch != branch:
-            for pin in pins:
-                needed.setdefault((pin.table_id, pin.incarnation), set()).update(pin.versions)
-    for key in sorted(keys):
-        table = before.tables[key]
-        identity = table.pin.table_id, table.pin.incarnation
-        published = {
-            version for pin in pinned if (pin.table_id, pin.incarnation) == identity for version in pin.versions
-        }
-        gone = sorted(published - needed.get(identity, set()))
-        if len(gone) == len(published):
-            # No branch has the table any more. Lance keeps the newest version, so that version must have no rows.
-            rows = numbered(before.table(key))
-            emptied = stage(rows, TableWrite(overwrite=rows.schema.empty_table()), {})
-            if emptied is not None:
-                emptied.promote()
-        remove_versions(repository.tables, table.folder, gone)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from omnigraph.errors import SchemaChangeError
 from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.schema import ast
@@ -64,6 +65,16 @@ def compile_schema(text: str, name: str = "<schema>") -> Catalog:
     source = Source(text, name)
     tree, _ = parse_source(source)
     return check_schema(tree, source)
+
+
+def check_not_empty(catalog: Catalog, name: str = "<schema>") -> None:
+    """Raise `SchemaChangeError` if a schema declares no node type: a graph with it could not store anything."""
+    if not catalog.nodes:
+        raise SchemaChangeError(
+            f"the schema '{name}' declares no node type",
+            code="empty_schema",
+            hint="a schema is complete: it declares every type that the graph has or gets",
+        )
 
 
 def check_schema(tree: ast.SchemaFile, source: Source) -> Catalog:

@@ -25,7 +25,7 @@ from omnigraph.schema.catalog import (
     Property,
     TypeKind,
 )
-from omnigraph.schema.check import compile_schema
+from omnigraph.schema.check import check_not_empty, compile_schema
 from omnigraph.schema.constraints import Check, Constraint, Key, Range, Valid, constraint_order
 from omnigraph.schema.document import (
     KINDS,
@@ -103,6 +103,7 @@ def merge_schemas(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> MergedSch
     text = unparse(catalog)
     try:
         compiled = compile_schema(text, "<merged schema>")
+        check_not_empty(compiled, "<merged schema>")
         if shape_hash(compiled) != shape_hash(catalog):
             return [Clash("schema", "the changes of both sides cannot be written as one schema")]
         next_id = max(ours.next_id, theirs.next_id)
@@ -119,7 +120,7 @@ def merge_schemas(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> MergedSch
 
 def _unreachable(side: SchemaIR, merged: SchemaIR) -> list[Clash]:
     """Return the changes from one side's schema to the merged one that a graph cannot apply."""
-    refused = [step for step in plan_steps(side, merged) if isinstance(step, UnsupportedChange)]
+    refused = [step for step in plan_steps(side, merged, with_values=True) if isinstance(step, UnsupportedChange)]
     return [Clash(step.entity, step.reason) for step in refused]
 
 

@@ -5,12 +5,12 @@ requires reading the data, or that loses data without permission, is refused wit
 that all reasons are reported at once.
 
 The planner is pure: it reads no data and changes nothing. A step that is supported here is supported on any graph with
-this schema.
+this schema, except a drop, which is refused without permission if the graph has data there (`refuse_losses`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,6 @@ from omnigraph.schema.migration_steps import (
     AddConstraint,
     AddProperty,
     AddType,
-    DropMode,
     DropProperty,
     DropType,
     ExtendEnum,
@@ -61,7 +60,7 @@ class SchemaPlan:
     rename_hints: tuple[str, ...] = ()
     """How to write a drop and an addition as a rename."""
     losses: tuple[str, ...] = ()
-    """Data that the drops remove from the branch; known only if there is a graph."""
+    """Data that the drops would remove from the branch; known only if there is a graph."""
     broken_rules: tuple[str, ...] = ()
     """Problems that the rules for rows of the policy would have with the new schema."""
 
@@ -103,27 +102,43 @@ def steps_to_json(
     return data
 
 
-def plan_schema(accepted: SchemaIR, desired: Catalog, *, allow_data_loss: bool = False) -> SchemaPlan:
-    """Return the steps that turn `accepted` into `desired`; `allow_data_loss` makes every drop a hard drop.
+def plan_schema(accepted: SchemaIR, desired: Catalog) -> SchemaPlan:
+    """Return the steps that turn `accepted` into `desired`.
 
     An unsupported change is a step of the plan. `SchemaChangeError` is raised only for a wrong rename hint, because the
     steps cannot be determined then.
     """
     resolved, diagnostics = resolve_identity(accepted, desired)
-    steps = tuple(plan_steps(accepted, resolved, "hard" if allow_data_loss else "soft"))
+    steps = tuple(plan_steps(accepted, resolved))
     if not steps and resolved != accepted:
         reason = "unclassified change: the schemas differ in a way the planner has no step for"
         steps = (UnsupportedChange("schema", reason),)
     return SchemaPlan(steps, diagnostics, accepted, resolved, tuple(rename_hints(accepted, resolved)))
 
 
-def plan_between(old: Catalog, new: Catalog, *, allow_data_loss: bool = False) -> SchemaPlan:
-    """Return the plan for a graph that was created with the text `old`; no graph is needed."""
-    return plan_schema(new_identity(old, OFFLINE_DOMAIN).ir, new, allow_data_loss=allow_data_loss)
+def plan_between(old: Catalog, new: Catalog) -> SchemaPlan:
+    """Return the plan for a graph that was created with the text `old` and has no rows; no graph is needed."""
+    return plan_schema(new_identity(old, OFFLINE_DOMAIN).ir, new)
 
 
-def plan_steps(accepted: SchemaIR, desired: SchemaIR, mode: DropMode = "soft") -> Iterator[Step]:
-    """Return the steps between two documents with the same numbering."""
+def refuse_losses(steps: Iterable[Step], lost: Mapping[DropProperty | DropType, str]) -> Iterator[Step]:
+    """Return the steps with a refusal instead of each drop in `lost`, which has the data that it removes."""
+    for step in steps:
+        if not isinstance(step, DropType | DropProperty) or step not in lost:
+            yield step
+        elif isinstance(step, DropProperty):
+            entity = f"{step.type_kind}:{step.type_name}.{step.property_name}"
+            yield UnsupportedChange(entity, f"dropping it removes {lost[step]}", PROPERTY_DROPPED)
+        else:
+            code = NODE_TYPE_DROPPED if step.type_kind == "node" else EDGE_TYPE_DROPPED
+            yield UnsupportedChange(f"{step.type_kind}:{step.name}", f"dropping it removes {lost[step]}", code)
+
+
+def plan_steps(accepted: SchemaIR, desired: SchemaIR, *, with_values: bool = False) -> Iterator[Step]:
+    """Return the steps between two documents with the same numbering.
+
+    In a merge, new properties come `with_values` of the other side: they may be required and have constraints.
+    """
     for kind in KINDS:
         before = {type_.id: type_ for type_ in accepted.of_kind(kind)}
         for new in desired.of_kind(kind):
@@ -131,30 +146,29 @@ def plan_steps(accepted: SchemaIR, desired: SchemaIR, mode: DropMode = "soft") -
             if old is None:
                 yield AddType(kind, new.name)
             else:
-                yield from _plan_type(old, new, mode)
+                yield from _plan_type(old, new, with_values=with_values)
         for gone in before.values():
-            yield _plan_removal(gone, mode)
+            yield _plan_removal(gone)
 
 
-def _plan_removal(gone: IRType, mode: DropMode) -> Step:
+def _plan_removal(gone: IRType) -> Step:
     if gone.kind == "interface":
         return UnsupportedChange(_entity(gone), "an interface cannot be removed or renamed")
-    code = NODE_TYPE_DROPPED if gone.kind == "node" else EDGE_TYPE_DROPPED
-    return DropType(gone.kind, gone.name, mode, code if mode == "hard" else None)
+    return DropType(gone.kind, gone.name)
 
 
-def _plan_type(old: IRType, new: IRType, mode: DropMode) -> Iterator[Step]:
+def _plan_type(old: IRType, new: IRType, *, with_values: bool) -> Iterator[Step]:
     if old.name != new.name:
         yield RenameType(new.kind, old.name, new.name)
     yield from _plan_structure(old, new)
     if isinstance(old, IRNode | IREdge) and isinstance(new, IRNode | IREdge):
         yield from _plan_type_notes(old, new)
     before = {property_.id: property_ for property_ in old.properties}
-    constraints = _ConstraintChanges(old, new)
+    constraints = _ConstraintChanges(old, new, with_values=with_values)
     for property_ in new.properties:
         known = before.pop(property_.id, None)
         if known is None:
-            yield _plan_new_property(new, property_)
+            yield _plan_new_property(new, property_, with_values=with_values)
         else:
             yield from _plan_property_kept(new, known, property_)
         yield from constraints.steps(property_)
@@ -162,9 +176,7 @@ def _plan_type(old: IRType, new: IRType, mode: DropMode) -> Iterator[Step]:
             yield from _plan_property_notes(new, known, property_)
     yield from constraints.steps(None)
     for gone in before.values():
-        # An interface has no rows, so dropping its property loses no data.
-        code = PROPERTY_DROPPED if mode == "hard" and new.kind != "interface" else None
-        yield DropProperty(new.kind, new.name, gone.name, mode, code)
+        yield DropProperty(new.kind, new.name, gone.name)
 
 
 # -- types -------------------------------------------------------------------------------------------
@@ -232,8 +244,8 @@ def _plan_type_notes(old: IRNode | IREdge, new: IRNode | IREdge) -> Iterator[Ste
 # -- properties --------------------------------------------------------------------------------------
 
 
-def _plan_new_property(owner: IRType, new: IRProperty) -> Step:
-    if new.type.nullable:
+def _plan_new_property(owner: IRType, new: IRProperty, *, with_values: bool) -> Step:
+    if new.type.nullable or with_values:
         return AddProperty(owner.kind, owner.name, new.name, new.type)
     reason = f"a new property must be nullable, because existing rows have no value for it: write '{new.type}?'"
     return UnsupportedChange(_entity(owner, new), reason, REQUIRED_PROPERTY_ADDED)
@@ -281,20 +293,22 @@ class _ConstraintChanges:
     constraint over dropped properties only is dropped with them, except a key: it identifies the rows.
     """
 
-    def __init__(self, old: IRType, new: IRType) -> None:
+    def __init__(self, old: IRType, new: IRType, *, with_values: bool) -> None:
         self.owner = new
+        self.with_values = with_values
         self.present = frozenset(property_.id for property_ in new.properties)
         self.before = frozenset(property_.id for property_ in old.properties)
         before = {constraint.meaning for constraint in old.constraints}
         after = {constraint.meaning for constraint in new.constraints}
-        self.removed = [c for c in old.constraints if c.meaning not in after and not self.goes_with_drop(c)]
+        self.removed = [c for c in old.constraints if c.meaning not in after and not self.is_apart(c, self.present)]
         self.added = [c for c in new.constraints if c.meaning not in before]
 
-    def goes_with_drop(self, constraint: IRConstraint) -> bool:
+    def is_apart(self, constraint: IRConstraint, properties: frozenset[int]) -> bool:
+        """Return True for a constraint that covers none of these properties, except a key."""
         if isinstance(constraint.constraint, Key):
             return False
         ids = constraint.property_ids
-        return len(ids) == len(constraint.fields) and ids.isdisjoint(self.present)
+        return len(ids) == len(constraint.fields) and ids.isdisjoint(properties)
 
     def home(self, constraint: IRConstraint) -> int | None:
         ids = constraint.property_ids
@@ -310,10 +324,12 @@ class _ConstraintChanges:
                 yield UnsupportedChange(entity, reason)
         for constraint in self.added:
             if self.home(constraint) == home:
-                yield self.addition(entity, constraint.constraint)
+                yield self.addition(entity, constraint)
 
-    def addition(self, entity: str, constraint: Constraint) -> Step:
-        if isinstance(constraint, Index) or self.adds_periods(constraint):
+    def addition(self, entity: str, added: IRConstraint) -> Step:
+        constraint = added.constraint
+        comes_with_values = self.with_values and self.is_apart(added, self.before)
+        if isinstance(constraint, Index) or comes_with_values or self.adds_periods(constraint):
             return AddConstraint(self.owner.kind, self.owner.name, constraint)
         why = (
             "the ids of existing rows"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from omnigraph.lang.comment_printer import quote
 from omnigraph.scalar_types.floats import spell_float
@@ -16,13 +16,7 @@ from omnigraph.schema.catalog import Metadata, TypeKind
 from omnigraph.schema.constraints import Check, Constraint, Range, Valid, constraint_to_json
 from omnigraph.types import PropertyType
 
-DropMode = Literal["soft", "hard"]
-"""A soft drop keeps the data readable in older versions; a hard drop purges these versions as well."""
-
-_FATE: dict[DropMode, str] = {
-    "soft": "older versions keep it until they are cleaned up",
-    "hard": "purged from older versions as well",
-}
+_KEPT = "older versions keep it until they are cleaned up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,24 +208,19 @@ class DropProperty:
     type_kind: TypeKind
     type_name: str
     property_name: str
-    mode: DropMode
-    code: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        data = {
+        return {
             "kind": "drop_property",
             "type_kind": self.type_kind,
             "type_name": self.type_name,
             "property_name": self.property_name,
-            "mode": self.mode,
         }
-        return _with_code(data, self.code)
 
     def describe(self) -> str:
         """Return a one-line description."""
-        what = _spell_property(self.type_kind, self.type_name, self.property_name)
-        return f"drop {what} ({_FATE[self.mode]})"
+        return f"drop {_spell_property(self.type_kind, self.type_name, self.property_name)} ({_KEPT})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,17 +229,14 @@ class DropType:
 
     type_kind: TypeKind
     name: str
-    mode: DropMode
-    code: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        data = {"kind": "drop_type", "type_kind": self.type_kind, "name": self.name, "mode": self.mode}
-        return _with_code(data, self.code)
+        return {"kind": "drop_type", "type_kind": self.type_kind, "name": self.name}
 
     def describe(self) -> str:
         """Return a one-line description."""
-        return f"drop {spell_type(self.type_kind, self.name)} ({_FATE[self.mode]})"
+        return f"drop {spell_type(self.type_kind, self.name)} ({_KEPT})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +250,7 @@ class UnsupportedChange:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
         data = {"kind": "unsupported_change", "entity": self.entity, "reason": self.reason}
-        return _with_code(data, self.code)
+        return data if self.code is None else {**data, "code": self.code}
 
     def describe(self) -> str:
         """Return a one-line description."""
@@ -322,7 +308,3 @@ def _describe_notes(what: str, notes: Sequence[Metadata]) -> str:
     if not notes:
         return f"remove the annotations of {what}"
     return f"set the annotations of {what} to {' '.join(map(spell_note, notes))}"
-
-
-def _with_code(data: dict[str, Any], code: str | None) -> dict[str, Any]:
-    return data if code is None else {**data, "code": code}

@@ -66,9 +66,7 @@ _STEPS: dict[str, Callable[[_Members], Step]] = {
     "update_property_metadata": lambda data: UpdatePropertyMetadata(
         data["type_kind"], data["type_name"], data["property_name"], _parse_notes(data["annotations"])
     ),
-    "drop_property": lambda data: DropProperty(
-        data["type_kind"], data["type_name"], data["property_name"], data["mode"], data.get("code")
-    ),
-    "drop_type": lambda data: DropType(data["type_kind"], data["name"], data["mode"], data.get("code")),
+    "drop_property": lambda data: DropProperty(data["type_kind"], data["type_name"], data["property_name"]),
+    "drop_type": lambda data: DropType(data["type_kind"], data["name"]),
     "unsupported_change": lambda data: UnsupportedChange(data["entity"], data["reason"], data.get("code")),
 }

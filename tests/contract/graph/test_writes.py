@@ -136,18 +136,29 @@ def schemas(graph: Any) -> Any:
     one = graph.on("s/1")
     text = str(one.schema)
     changed = text.replace("ratio: F64?", "share: F64?").rstrip() + "\nnode Town { name: String @key }"
-    applied = one.apply_schema(changed, message="towns", idempotency_key="key-of-s1")
-    again = one.apply_schema(changed, idempotency_key="key-of-s1")
+    applied = one.apply_schema(changed, allow_data_loss=True, message="towns", idempotency_key="key-of-s1")
+    again = one.apply_schema(changed, allow_data_loss=True, idempotency_key="key-of-s1")
     nothing = one.apply_schema(changed)
-    hard = one.apply_schema(changed.replace("state: String?", ""), allow_data_loss=True)
+    dropped = one.apply_schema(changed.replace("state: String?", ""), allow_data_loss=True)
     errors = [
         failure(lambda: one.apply_schema("node {")),
+        failure(lambda: one.apply_schema("interface I {}")),
+        failure(lambda: one.apply_schema(changed.replace("small: F32?", ""))),
         failure(lambda: one.apply_schema(text.replace("small: F32?", "small: String?"))),
         failure(lambda: one.apply_schema(text, if_commit="other")),
         failure(lambda: one.apply_schema(text, branch="nowhere")),
         failure(lambda: one.commit_changes(applied.commit_id)),
     ]
-    return [applied, again, nothing, hard, errors, one.schema == changed, list(one.diff("main")), one.commits(limit=2)]
+    return [
+        applied,
+        again,
+        nothing,
+        dropped,
+        errors,
+        one.schema == changed,
+        list(one.diff("main")),
+        one.commits(limit=2),
+    ]
 
 
 def schema_files(graph: Any, folder: Any) -> Any:

@@ -34,7 +34,20 @@ class Evolution:
     schema: Schema
     renamed: dict[str, str] = field(default_factory=dict)
     refusal: Refusal | None = None
-    hard: bool = False
+    allows_loss: bool = False
+
+
+def _loses(commit: ModelCommit, new: Schema, renamed: Mapping[str, str]) -> bool:
+    """True if a schema drops rows or values."""
+    after = {type_.number: type_ for type_ in new.types()}
+    for old in commit.schema.types():
+        rows, type_ = commit.tables[old.table], after.get(old.number)
+        kept = set() if type_ is None else {renamed.get(f"{type_.table}.{name}", name) for name in type_.props}
+        if rows and (
+            type_ is None or any(row[name] is not None for row in rows.values() for name in {*old.props} - kept)
+        ):
+            return True
+    return False
 
 
 def _migrated(commit: ModelCommit, new: Schema, renamed: Mapping[str, str]) -> tuple[Tables, dict[str, int | None]]:
@@ -114,7 +127,7 @@ class SchemaChanges(Loads):
         change = Evolution(self.schema)
         for _ in range(random.choice((1, 1, 1, 2, 3))):
             change = self.some_change(random, change)
-        change.hard = random.random() < 0.15
+        change.allows_loss = random.random() < 0.8
         if random.random() < 0.1:
             change.schema = _reversed(change.schema)
         self.evolve(graph, change)
@@ -125,12 +138,17 @@ class SchemaChanges(Loads):
     def evolve(self, graph: Graph, change: Evolution) -> None:
         old, new = self.schema, change.schema
         text = new.text(change.renamed)
-        note(f"change schema of {self.branch}{' for good' if change.hard else ''}:\n{text}")
+        note(f"change schema of {self.branch}{', with losses' if change.allows_loss else ''}:\n{text}")
         refusals = [] if change.refusal is None else [change.refusal]
-        plan = graph.plan_schema(text, branch=self.branch)
-        assert plan.supported == (change.refusal is None)
+        if not new.nodes:
+            refusals.append(Refusal("empty_schema"))
+        elif not change.allows_loss and _loses(self.head, new, change.renamed):
+            refusals += [Refusal(code) for code in ("OG-DS-102", "OG-DS-103", "OG-DS-104")]
+        if new.nodes:
+            plan = graph.plan_schema(text, branch=self.branch, allow_data_loss=change.allows_loss)
+            assert plan.supported == (not refusals)
         result = self.attempt(
-            refusals, lambda: graph.apply_schema(text, branch=self.branch, allow_data_loss=change.hard)
+            refusals, lambda: graph.apply_schema(text, branch=self.branch, allow_data_loss=change.allows_loss)
         )
         if result is not None:
             assert result.applied == (result.commit_id is not None) == bool(result.steps) == _differs(old, new)
@@ -141,22 +159,6 @@ class SchemaChanges(Loads):
             self.head.pins |= {key: pin for key, pin in pins.items() if pin is not None and key not in before.pins}
             self.landed("schema_apply", result.commit_id, tables, touched, new)
             assert graph.on(self.branch).schema == text
-            if change.hard:
-                self.purge(old, new)
-
-    def purge(self, old: Schema, new: Schema) -> None:
-        """Mark old versions of tables that lost data as removed, unless a head pins them."""
-        after = {type_.number: type_ for type_ in new.types()}
-        lost = {
-            type_.number
-            for type_ in old.types()
-            if type_.number not in after or len(after[type_.number].props) < len(type_.props)
-        }
-        held = {pin for branch in self.branches.values() for pin in branch.head.pins.values()}
-        for commit in self.commits:
-            for type_ in commit.schema.types():
-                if type_.number in lost and commit.pins[type_.table] not in held:
-                    self.gone.add(commit.pins[type_.table])
 
     def some_change(self, random: Random, change: Evolution) -> Evolution:
         """Add one supported change."""

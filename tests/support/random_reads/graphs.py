@@ -206,7 +206,7 @@ def rename(subject: Subject, head: str, at: int, old: str, new: str) -> None:
 
 def apply(subject: Subject, renamed: Mapping[str, str], type_name: str = "") -> None:
     """Apply the schema to main and to the model."""
-    done = subject.graph.apply_schema(schema_text(subject.schema))
+    done = subject.graph.apply_schema(schema_text(subject.schema), allow_data_loss=True)
     assert done.applied
     catalog = compile_schema(schema_text(subject.schema))
     world = _copy(subject.heads["main"])

@@ -42,9 +42,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def apply(folder: Path, actor: str | None = "ana", grace_s: float = GRACE_S):
+def apply(folder: Path, actor: str | None = "ana", grace_s: float = GRACE_S, **options: bool):
     declared = read_declaration(folder)
-    return apply_cluster(declared, ClusterStore(declared.storage, {}), {}, actor, grace_s)
+    return apply_cluster(declared, ClusterStore(declared.storage, {}), {}, actor, grace_s, **options)
 
 
 def steps(folder: Path) -> list[str]:
@@ -156,6 +156,19 @@ def test_an_unsupported_schema_blocks_its_graph_only(folder):
     assert {"schema.lab", "schema.side"} <= set(result.problems)
     assert (folder / "graphs" / "third.omni").exists()
     assert ClusterStore(str(folder), {}).get_newest().problems == result.problems
+
+
+def test_a_schema_that_drops_data_is_blocked_without_permission(folder):
+    apply(folder)
+    graph = og.open(folder / "graphs" / "lab.omni")
+    graph.load([{"type": "Person", "data": {"name": "x", "age": 1}}], mode="append")
+    edit(folder, "s.pg", "age: I64?", "")
+    result = apply(folder)
+    assert "dropping it removes 1 value; --allow-data-loss permits it" in result.problems["schema.lab"]
+    assert "schema.side" not in result.problems, "it has no values"
+    assert "age" in og.open(folder / "graphs" / "lab.omni").schema
+    assert apply(folder, allow_data_loss=True).converged
+    assert "age" not in og.open(folder / "graphs" / "lab.omni").schema
 
 
 def test_a_deletion_needs_an_approval_of_the_present_head(folder):

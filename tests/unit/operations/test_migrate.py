@@ -12,7 +12,6 @@ import pytest
 from omnigraph.errors import (
     Conflict,
     ConstraintViolation,
-    Damaged,
     OmniGraphError,
     SchemaChangeError,
     TypeCheckError,
@@ -148,13 +147,10 @@ def test_old_name_of_a_renamed_type_can_be_used_again(graph):
 DROPPED = "node P { k: String @key }\nnode Q { k: String @key }\n"
 
 
-def test_soft_drop_is_readable_in_history(graph):
+def test_a_drop_is_readable_in_history(graph):
     old = graph.commits()[0].id
-    result = graph.apply_schema(DROPPED)
-    assert [(step.to_json()["kind"], step.mode) for step in result.steps] == [
-        ("drop_property", "soft"),
-        ("drop_type", "soft"),
-    ]
+    result = graph.apply_schema(DROPPED, allow_data_loss=True)
+    assert kinds(result) == ["drop_property", "drop_type"]
     assert rows_of(graph, "P") == {"a": {"k": "a"}, "b": {"k": "b"}}
     with pytest.raises(TypeNotFound):
         graph.to_arrow("E")
@@ -163,93 +159,9 @@ def test_soft_drop_is_readable_in_history(graph):
     assert graph.verify() == []
 
 
-def test_hard_drop_is_removed_from_history(graph):
-    graph.load([node("P", k="c", n=3)], mode="append")
-    old = graph.commits()[0].id
-    first = graph.commits()[1].id
-    result = graph.apply_schema(DROPPED, allow_data_loss=True)
-    assert [(step.mode, step.code) for step in result.steps] == [("hard", "OG-DS-104"), ("hard", "OG-DS-103")]
-    assert rows_of(graph, "P") == {"a": {"k": "a"}, "b": {"k": "b"}, "c": {"k": "c"}}
-    for at in (old, first):
-        for gone in ("P", "E"):
-            with pytest.raises(Damaged, match="it was reclaimed or lost"):
-                rows_of(graph, gone, at=at)
-        assert rows_of(graph, "Q", at=at) == {"q": {"k": "q"}}
-    graph.mutate('query q() { insert P { k: "d" } }')
-    assert ids_of(graph, "P") == ["a", "b", "c", "d"]
-
-
-def test_hard_drop_keeps_versions_of_other_branches(graph):
-    graph.branch_create("side")
-    graph.apply_schema(DROPPED, allow_data_loss=True)
-    assert rows_of(graph, "P", branch="side")["a"] == {"k": "a", "n": 1}
-    assert rows_of(graph, "E", branch="side") == {"e": {"from": "a", "to": "q", "w": 0.5}}
-
-
-def test_hard_drop_keeps_the_history_of_other_branches(graph):
-    old = graph.commits()[0].id
-    graph.load([node("P", k="c", n=3)], mode="append")
-    graph.load([node("P", k="d", n=4)], mode="append")
-    graph.branch_create("side")
-    graph.load([node("P", k="e", n=5)], mode="append", branch="side")
-    mine = graph.commits("side")[0].id
-    graph.load([node("P", k="f", n=6)], mode="append", branch="side")
-    graph.apply_schema(DROPPED, allow_data_loss=True, branch="side")
-    assert rows_of(graph, "P", at=old)["a"] == {"k": "a", "n": 1}
-    with pytest.raises(Damaged):
-        rows_of(graph, "P", at=mine)
-
-
-def test_hard_drops_on_two_branches_keep_their_merge_base(graph):
-    graph.branch_create("side")
-    for branch, row in (("main", "c"), ("side", "d")):
-        graph.apply_schema(DROPPED, allow_data_loss=True, branch=branch)
-        graph.load([node("P", k=row)], mode="append", branch=branch)
-    graph.merge("side")
-    assert ids_of(graph, "P") == ["a", "b", "c", "d"]
-
-
-def test_hard_drop_finds_a_table_that_another_branch_renamed(graph):
-    """A table has one folder and, on each branch, its own name."""
-    graph.branch_create("side")
-    graph.apply_schema(RENAMED, branch="side")
-    old = graph.commits()[0].id
-    graph.load([node("P", k="c")], mode="append")
-    between = graph.commits()[0].id
-    graph.apply_schema(BASE.replace("  n: I32?", ""), allow_data_loss=True)
-    with pytest.raises(Damaged):
-        rows_of(graph, "P", at=between)
-    assert rows_of(graph, "Person", branch="side")["a"] == {"age": 1, "k": "a"}
-    assert rows_of(graph, "Q", at=old) == {"q": {"k": "q"}}
-
-
-def test_hard_drop_keeps_a_type_of_the_same_name_on_another_branch(graph):
-    """Types of the same name that two branches add are unrelated."""
-    graph.branch_create("side")
-    added = BASE + "node R { v: I32?  x: I32? }\n"
-    for branch in ("main", "side"):
-        graph.apply_schema(added, branch=branch)
-        graph.load([node("R", id_=branch, v=1)], mode="append", branch=branch)
-        graph.load([node("R", id_=branch + "2", v=2)], mode="append", branch=branch)
-    old = graph.commits("side")[1].id
-    graph.apply_schema(BASE + "node R { v: I32? }\n", allow_data_loss=True)
-    assert rows_of(graph, "R", at=old) == {"side": {"v": 1, "x": None}}
-
-
-def test_hard_drop_keeps_unpublished_versions(graph, monkeypatch):
-    """A version that no commit pins may be about to be published on another branch."""
-    graph.branch_create("side")
-    other = reopened(graph)
-    interfere(monkeypatch, lambda: other.apply_schema(BASE.replace("  n: I32?", ""), allow_data_loss=True))
-    graph.load([node("P", k="c", n=7)], mode="append", branch="side")
-    assert rows_of(graph, "P", branch="side")["c"] == {"k": "c", "n": 7}
-    assert rows_of(graph, "P") == {"a": {"k": "a"}, "b": {"k": "b"}}
-    assert graph.verify() == []
-
-
 def test_dropped_and_added_again_is_another_type(graph):
     old = graph.snapshot().tables["edge:E"]
-    graph.apply_schema(BASE.replace("edge E: P -> Q { w: F64? }", ""))
+    graph.apply_schema(BASE.replace("edge E: P -> Q { w: F64? }", ""), allow_data_loss=True)
     graph.apply_schema(BASE)
     new = graph.snapshot().tables["edge:E"]
     assert new.pin.table_id != old.pin.table_id
@@ -302,7 +214,7 @@ def test_changes_of_indexed_columns(tmp_path, changed):
         tmp_path, "node P { k: String @key  n: I32? @index }", *(node("P", k=str(n), n=n) for n in range(20))
     )
     graph.ensure_indices()
-    graph.apply_schema(changed)
+    graph.apply_schema(changed, allow_data_loss=True)
     assert len(ids_of(graph, "P")) == 20
     graph.ensure_indices()
     graph.optimize()
@@ -443,8 +355,8 @@ def test_schema_that_does_not_compile_changes_nothing(graph, text):
 
 def test_plan_writes_nothing(graph):
     before, files = everything(graph), manifest_files(graph)
-    assert [step.to_json()["kind"] for step in graph.plan_schema(DROPPED).steps] == ["drop_property", "drop_type"]
-    assert graph.plan_schema(DROPPED, allow_data_loss=True).steps[0].mode == "hard"
+    plan = graph.plan_schema(DROPPED, allow_data_loss=True)
+    assert [step.to_json()["kind"] for step in plan.steps] == ["drop_property", "drop_type"]
     assert everything(graph) == before
     assert manifest_files(graph) == files
 
@@ -586,3 +498,60 @@ def test_handle_of_another_process_sees_the_new_schema(graph):
     graph.apply_schema(BASE.replace("n: I32?", 'm: I32? @rename_from("n")'))
     assert rows_of(other, "P")["a"] == {"k": "a", "m": 1}
     assert other.mutate("query q() { update P set { m: 2 } where m = 1 }").affected_nodes == 1
+
+
+# -- data loss ---------------------------------------------------------------------------------------
+
+LOSSES = {
+    "type": (BASE.replace("edge E: P -> Q { w: F64? }", ""), "edge:E: [OG-DS-103] dropping it removes 1 row"),
+    "node type": ("node P { k: String @key  n: I32? }", "node:Q: [OG-DS-102] dropping it removes 1 row"),
+    "property": (BASE.replace("  n: I32?", ""), "node:P.n: [OG-DS-104] dropping it removes 1 value"),
+    "property of an edge type": (BASE.replace("{ w: F64? }", ""), "edge:E.w: [OG-DS-104] dropping it removes 1 value"),
+    "property of a renamed type": (
+        RENAMED.replace('  age: I32? @rename_from("n")', ""),
+        "node:Person.n: [OG-DS-104] dropping it removes 1 value",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_drop_of_data_needs_permission(graph, name):
+    text, reason = LOSSES[name]
+    before, files = everything(graph), manifest_files(graph)
+    plan = graph.plan_schema(text)
+    assert not plan.supported
+    assert len(plan.losses) == len(plan.unsupported)
+    with pytest.raises(SchemaChangeError) as caught:
+        graph.apply_schema(text)
+    assert reason in caught.value.message
+    assert caught.value.code.startswith("OG-DS-")
+    assert "allow_data_loss=True permits the losses" in caught.value.hint
+    assert (everything(graph), manifest_files(graph)) == (before, files)
+    result = graph.apply_schema(text, allow_data_loss=True)
+    assert result.losses == plan.losses
+    graph.revert(result.commit_id)
+    assert [branch[2:] for branch in everything(graph)] == [branch[2:] for branch in before]
+
+
+def test_a_drop_without_data_needs_no_permission(tmp_path):
+    graph = new_graph(tmp_path, BASE, node("P", k="a"), node("Q", k="q"))
+    result = graph.apply_schema(DROPPED)
+    assert (kinds(result), result.losses) == (["drop_property", "drop_type"], ())
+
+
+def test_rows_that_another_writer_adds_meanwhile_are_not_lost(tmp_path, monkeypatch):
+    graph = new_graph(tmp_path, BASE, node("P", k="a"), node("Q", k="q"))
+    other = reopened(graph)
+    interfere(monkeypatch, lambda: other.load([edge("E", "a", "q")], mode="append"))
+    with pytest.raises(OmniGraphError):
+        graph.apply_schema(DROPPED)
+    assert len(rows_of(graph, "E")) == 1
+
+
+def test_an_empty_schema_is_refused(graph):
+    before = everything(graph)
+    for text in ("", "// all gone", "interface I { a: I32? }"):
+        with pytest.raises(SchemaChangeError) as caught:
+            graph.apply_schema(text, allow_data_loss=True)
+        assert caught.value.code == "empty_schema"
+    assert everything(graph) == before

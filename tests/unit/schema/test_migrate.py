@@ -11,7 +11,7 @@ from omnigraph.schema.catalog import Metadata
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.constraints import Check, Index, Key, Range, Unique
 from omnigraph.schema.identity import new_identity, resolve_identity
-from omnigraph.schema.migrate import OFFLINE_DOMAIN, plan_between, plan_schema
+from omnigraph.schema.migrate import OFFLINE_DOMAIN, plan_between, plan_schema, refuse_losses
 from omnigraph.schema.migration_steps import (
     AddConstraint,
     AddProperty,
@@ -99,22 +99,22 @@ SUPPORTED = {
         'interface I { b: I32? @rename_from("a") } node A implements I { b: I32? @rename_from("a") }',
         [RenameProperty("interface", "I", "a", "b"), RenameProperty("node", "A", "a", "b")],
     ),
-    "removed node": ("node A { a: I32 @key }", "", [DropType("node", "A", "soft")]),
+    "removed node": ("node A { a: I32 @key }", "", [DropType("node", "A")]),
     "removed node and its edges": (
         "node A {} edge E: A -> A",
         "",
-        [DropType("node", "A", "soft"), DropType("edge", "E", "soft")],
+        [DropType("node", "A"), DropType("edge", "E")],
     ),
-    "removed property": ("node A { a: I32 }", "node A {}", [DropProperty("node", "A", "a", "soft")]),
+    "removed property": ("node A { a: I32 }", "node A {}", [DropProperty("node", "A", "a")]),
     "removed property with its constraints": (
         "node A { a: I32 b: I32 @index(a) @unique(a, b) @range(a, 0..1) }",
         "node A {}",
-        [DropProperty("node", "A", "a", "soft"), DropProperty("node", "A", "b", "soft")],
+        [DropProperty("node", "A", "a"), DropProperty("node", "A", "b")],
     ),
     "removed property of an interface": (
         "interface I { a: I32? @index } node A implements I {}",
         "interface I {} node A implements I {}",
-        [DropProperty("interface", "I", "a", "soft"), DropProperty("node", "A", "a", "soft")],
+        [DropProperty("interface", "I", "a"), DropProperty("node", "A", "a")],
     ),
     "enum gains values": (
         "node A { a: enum(m) }",
@@ -452,15 +452,22 @@ def test_an_ignored_hint_is_reported_with_the_plan():
 # -- drops -------------------------------------------------------------------------------------------
 
 
-def test_allowing_data_loss_makes_every_drop_hard():
+def test_drops_that_lose_data_are_refused():
     old = "interface I { p: I32? } node A implements I { v: Vector(2)? } node B {} edge E: A -> A"
-    new = "interface I {} node A implements I {}"
-    assert plan(old, new, allow_data_loss=True).steps == (
-        DropProperty("interface", "I", "p", "hard"),
-        DropProperty("node", "A", "p", "hard", "OG-DS-104"),
-        DropProperty("node", "A", "v", "hard", "OG-DS-104"),
-        DropType("node", "B", "hard", "OG-DS-102"),
-        DropType("edge", "E", "hard", "OG-DS-103"),
+    steps = plan(old, "interface I {} node A implements I {}").steps
+    assert steps == (
+        DropProperty("interface", "I", "p"),
+        DropProperty("node", "A", "p"),
+        DropProperty("node", "A", "v"),
+        DropType("node", "B"),
+        DropType("edge", "E"),
+    )
+    lost = {steps[2]: "2 values", steps[3]: "3 rows", steps[4]: "1 row"}
+    assert tuple(refuse_losses(steps, lost)) == (
+        *steps[:2],
+        UnsupportedChange("node:A.v", "dropping it removes 2 values", "OG-DS-104"),
+        UnsupportedChange("node:B", "dropping it removes 3 rows", "OG-DS-102"),
+        UnsupportedChange("edge:E", "dropping it removes 1 row", "OG-DS-103"),
     )
 
 
@@ -577,24 +584,14 @@ FORMS = [
         "remove the annotations of property A.a",
     ),
     (
-        DropProperty("node", "A", "a", "soft"),
-        {"kind": "drop_property", **OF_A, "property_name": "a", "mode": "soft"},
+        DropProperty("node", "A", "a"),
+        {"kind": "drop_property", **OF_A, "property_name": "a"},
         "drop property A.a (older versions keep it until they are cleaned up)",
     ),
     (
-        DropProperty("node", "A", "a", "hard", "OG-DS-104"),
-        {"kind": "drop_property", **OF_A, "property_name": "a", "mode": "hard", "code": "OG-DS-104"},
-        "drop property A.a (purged from older versions as well)",
-    ),
-    (
-        DropType("edge", "E", "soft"),
-        {"kind": "drop_type", "type_kind": "edge", "name": "E", "mode": "soft"},
+        DropType("edge", "E"),
+        {"kind": "drop_type", "type_kind": "edge", "name": "E"},
         "drop edge type E (older versions keep it until they are cleaned up)",
-    ),
-    (
-        DropType("node", "A", "hard", "OG-DS-102"),
-        {"kind": "drop_type", "type_kind": "node", "name": "A", "mode": "hard", "code": "OG-DS-102"},
-        "drop node type A (purged from older versions as well)",
     ),
     (
         UnsupportedChange("schema", "because"),

@@ -41,9 +41,8 @@ STEPS: list[Step] = [
     ExtendEnum("node", "Person", "state", ("x", "y")),
     UpdateTypeMetadata("node", "Person", NOTES),
     UpdatePropertyMetadata("node", "Person", "age", ()),
-    DropProperty("node", "Person", "age", "hard", "OG-DS-104"),
-    DropProperty("node", "Person", "age", "soft"),
-    DropType("edge", "Knows", "hard", "OG-DS-103"),
+    DropProperty("node", "Person", "age"),
+    DropType("edge", "Knows"),
     UnsupportedChange("node:Person", "not possible", "OG-MF-106"),
     UnsupportedChange("schema", "not possible"),
 ]

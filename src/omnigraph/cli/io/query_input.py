@@ -61,6 +61,9 @@ PolicyBreakage = Annotated[
 QueryBreakage = Annotated[
     bool, typer.Option("--allow-query-breakage", help="Continue even if stored queries become invalid.")
 ]
+DataLoss = Annotated[
+    bool, typer.Option("--allow-data-loss", help="Permit drops of types and properties that have data.")
+]
 Words = Annotated[
     list[str] | None,
     typer.Argument(

@@ -46,7 +46,6 @@ from omnigraph.versioning.compare.diff import Identity, TableDiff, by_identity
 from omnigraph.versioning.compare.equality import same_column
 from omnigraph.versioning.compare.rows import to_dicts
 from omnigraph.versioning.compare.three_way import (
-    NO_RULE,
     ConflictDetail,
     MergeRule,
     Resolution,
@@ -211,9 +210,12 @@ def plan_snapshots(
     virtual: VirtualBases = lambda *_: None,
     run_ranges: RunRanges | None = None,
     row_rules: MergeRowRules | None = None,
+    *,
+    restores: bool = False,
 ) -> MergePlan:
     """Plan a merge of two snapshots on one or several bases. `run_ranges` runs the tasks for large tables.
 
+    If it `restores` an earlier state, the values of restored properties return to rows that the target changed since.
     With `row_rules`, `Denied` is raised for the first change that they do not allow.
     """
     plan = MergePlan(outcome, theirs.commit_id)
@@ -230,7 +232,9 @@ def plan_snapshots(
         keys = {identity[0]: table.key for identity, table in plan.schema.merged_tables.items()}
         aliases = decide_aliases(bases, ours, theirs, keys, chosen)
         plan.conflicts += aliases.conflicts
-        planner = _Planner(plan, plan.schema, bases, ours, theirs, chosen, virtual, run_ranges, guard, aliases)
+        planner = _Planner(
+            plan, plan.schema, bases, ours, theirs, chosen, virtual, run_ranges, guard, aliases, restores
+        )
         if guard is not None:
             guard.deltas = planner.deltas
         planner.run()
@@ -251,6 +255,7 @@ class _Planner:
     run_ranges: RunRanges | None = None
     guard: GuardedMerge | None = None
     aliases: AliasMerge = field(default_factory=AliasMerge)
+    restores: bool = False
     deltas: dict[str, TableDelta] = field(default_factory=dict)
     repaired: dict[str, list[str]] = field(default_factory=dict)
     """Rows that resolve violations, by table."""
@@ -355,7 +360,10 @@ class _Planner:
         assert mine is not None
         assert yours is not None
         store = ours.store
-        job = MergeJob(store.location, t.folder, key, base, mine, yours, nullable_columns(columns), self.rules.of(key))
+        rule = self.rules.of(key)
+        if self.restores:
+            rule = replace(rule, restored=self.schema.new_columns(key))
+        job = MergeJob(store.location, t.folder, key, base, mine, yours, nullable_columns(columns), rule)
         if self.guard is not None and job.rule.rows:
             job = replace(job, rule=self._nameable(job, store, identity, self.guard))
         unchanged = t.pin.lance_version == base_version and _names(theirs.schema) == _names(columns)
@@ -374,6 +382,7 @@ class _Planner:
             self.plan.tables[key] = PlannedTable(t.pin.key, merge)
             self.plan.conflicts += merge.conflicts
             self._check_dropped(key, identity, b)
+            self._check_required(merged_table, t, merge)
         self.deltas[key] = TableDelta(merge.put, merge.delete)
 
     def _aliased(
@@ -419,7 +428,12 @@ class _Planner:
 
     def _nameable(self, job: MergeJob, store: TableStore, identity: Identity, guard: GuardedMerge) -> MergeRule:
         """Return the rule of a table without the resolutions of hidden conflicts, which the caller cannot name."""
-        parts = decide_table(replace(job, rule=NO_RULE), store, self.virtual(identity, self.schema), self.run_ranges)
+        parts = decide_table(
+            replace(job, rule=MergeRule(restored=job.rule.restored)),
+            store,
+            self.virtual(identity, self.schema),
+            self.run_ranges,
+        )
         conflicts = [conflict for part in parts for conflict in part.conflicts]
         hidden = {conflict.row_id for conflict in conflicts if not guard.visible_conflicts([conflict])[0]}
         rows = {id_: choice for id_, choice in job.rule.rows.items() if id_ not in hidden}
@@ -442,11 +456,26 @@ class _Planner:
             for changes in diff.ranges():
                 for name in dropped:
                     same = same_column(*(one_array(side[name]) for side in (changes.old, changes.new)))
-                    if not same.all():
-                        message = f"the {who} dropped '{name}', the {other} changed it in {int((~same).sum())} rows"
+                    inserted = changes.inserted[name]
+                    count = int((~same).sum()) + len(inserted) - inserted.null_count
+                    if count:
+                        message = f"the {who} dropped '{name}', the {other} changed it in {count} rows"
                         self.plan.conflicts.append(
                             ConflictDetail(key, None, "schema_conflict", message, properties=(name,))
                         )
+
+    def _check_required(self, merged_table: MergedTable, t: PinnedTable, merge: TableMerge) -> None:
+        """Report a conflict for each required column that one side adds and that rows of the other side lack."""
+        key = merged_table.key
+        kept = t.pin.row_count - len(merge.delete) - (merge.put.num_rows - len(merge.new_ids))
+        new = self.schema.new_columns(key)
+        for property_ in self.schema.type_of(merged_table).properties.values():
+            count = merge.put[property_.name].null_count + (kept if property_.name in new else 0)
+            if count and not property_.type.nullable:
+                message = f"'{property_.name}' is required, and {count} rows have no value for it"
+                self.plan.conflicts.append(
+                    ConflictDetail(key, None, "schema_conflict", message, properties=(property_.name,))
+                )
 
     # -- validation ------------------------------------------------------------------------------
 

@@ -80,15 +80,22 @@ class SchemaMerge:
         names = self._names[snapshot.schema_hash].get(identity)
         return dict(names) if names is not None else None
 
-    def evolved(self, key: str, table: Table) -> Table | None:
-        """The target's table with the merged columns, as an unpinned version; None if it already has these columns."""
-        kind, name = TableKey.parse(key).parts
-        steps = [
+    def column_steps(self, key: str) -> list[AddProperty | RenameProperty | DropProperty]:
+        """The steps that change the columns of the target's table."""
+        return [
             step
             for step in self.steps
             if isinstance(step, AddProperty | RenameProperty | DropProperty)
-            and (step.type_kind, step.type_name) == (kind, name)
+            and (step.type_kind, step.type_name) == TableKey.parse(key).parts
         ]
+
+    def new_columns(self, key: str) -> frozenset[str]:
+        """The columns that the target's table does not have."""
+        return frozenset(step.property_name for step in self.column_steps(key) if isinstance(step, AddProperty))
+
+    def evolved(self, key: str, table: Table) -> Table | None:
+        """The target's table with the merged columns, as an unpinned version; None if it already has these columns."""
+        steps = self.column_steps(key)
         if not steps:
             return None
         return evolved(
@@ -116,7 +123,7 @@ def decide_schema(bases: Sequence[Snapshot], ours: Snapshot, theirs: Snapshot) -
 
 
 def _plan(here: SchemaIR, desired: SchemaIR) -> tuple[tuple[Step, ...], tuple[ConflictDetail, ...]]:
-    steps = tuple(plan_steps(here, desired))
+    steps = tuple(plan_steps(here, desired, with_values=True))
     refused = [step for step in steps if isinstance(step, UnsupportedChange)]
     return steps, tuple(_conflict(step.entity, step.reason) for step in refused)
 

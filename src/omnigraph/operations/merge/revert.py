@@ -141,5 +141,14 @@ def _plan(
     before, after = commit_pair(repository, commit)
 
     return interruptible(
-        partial(plan_snapshots, "merged", [after], ours, before, partial(ConflictRules, resolve), row_rules=row_rules)
+        partial(
+            plan_snapshots,
+            "merged",
+            [after],
+            ours,
+            before,
+            partial(ConflictRules, resolve),
+            row_rules=row_rules,
+            restores=True,
+        )
     )

@@ -129,6 +129,8 @@ class MergeRule:
     properties: Mapping[str, Side] = field(default_factory=dict)
     rows: Mapping[str, Resolution | Row | None] = field(default_factory=dict)
     """The resolution of single rows: a resolution name, new values of properties, or None to delete the row."""
+    restored: frozenset[str] = frozenset()
+    """Columns that only the source has, and that the target can therefore not have changed."""
 
 
 NO_RULE = MergeRule()
@@ -279,6 +281,11 @@ class _RowDecisions:
     def resolve(self, id_: str, base: Row | None, t: Row | None, s: Row | None) -> None:
         """Resolve a row that both sides changed differently, or record a conflict."""
         rule = self._rule
+        if rule.restored and base is not None and s is not None:
+            restored = {name: value for name, value in s.items() if name in rule.restored}
+            if same_row(base | restored, s):
+                self.take(id_, t, None if t is None else t | restored)
+                return
         self._decided.append(id_)
         choice: Resolution | Row | None = rule.default
         sides = rule.properties

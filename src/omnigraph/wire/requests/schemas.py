@@ -28,7 +28,7 @@ class SchemaPlanRequest(Request, kw_only=True):
 
     schema_source: SchemaSource
     branch: Branch | None = None
-    allow_data_loss: Annotated[bool, Meta(description="Make drops also remove the older versions of the data.")] = False
+    allow_data_loss: Annotated[bool, Meta(description="Permit drops of types and properties that have data.")] = False
 
 
 class SchemaApplyRequest(SchemaPlanRequest, kw_only=True):

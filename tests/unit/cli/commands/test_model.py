@@ -68,8 +68,15 @@ def test_drop_reports_removed_values_and_rename_hint(tmp_path, monkeypatch, caps
     assert run(["init", "--schema", "old.pg", "f.omni"]) == 0
     assert run(["load", "films.jsonl", "--mode", "merge", "f.omni"]) == 0
     capsys.readouterr()
+    assert run(["schema", "apply", "--schema", "new.pg", "f.omni", "--quiet"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "error: the schema change is not supported: cannot change node:Film.poster: [OG-DS-104] dropping it removes 1 "
+        "value; cannot change node:Film.runtime: [OG-DS-104] dropping it removes 2 values; nothing was changed",
+        'hint: if Film.length is runtime renamed, write: length: I32? @rename_from("runtime"); --allow-data-loss '
+        "permits the losses",
+    ]
     for command in ("plan", "apply"):
-        assert run(["schema", command, "--schema", "new.pg", "f.omni", "--quiet"]) == 0
+        assert run(["schema", command, "--schema", "new.pg", "f.omni", "--quiet", "--allow-data-loss"]) == 0
         assert capsys.readouterr().err.splitlines() == [
             "warning: the change removes 1 value of Film.poster from the branch; older versions stay until they are "
             "cleaned up",
@@ -79,8 +86,40 @@ def test_drop_reports_removed_values_and_rename_hint(tmp_path, monkeypatch, caps
         ]
     Path("none.pg").write_text("node Other {\n    number: I32 @key\n}\n")
     assert run(["schema", "plan", "--schema", "none.pg", "f.omni", "--allow-data-loss", "--json"]) == 0
-    losses = ["the change removes 3 rows of Film from all versions that no other branch, tag or merge needs"]
+    losses = ["the change removes 3 rows of Film from the branch; older versions stay until they are cleaned up"]
     assert json.loads(capsys.readouterr().out)["losses"] == losses
+
+
+def test_an_empty_schema_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("old.pg").write_text("node Film {\n    title: String @key\n}\n")
+    Path("none.pg").write_text("// nothing yet\ninterface Named {}\n")
+    assert run(["init", "--schema", "old.pg", "f.omni"]) == 0
+    for words in (
+        ["schema", "check", "none.pg"],
+        ["schema", "plan", "--from", "old.pg", "--to", "none.pg"],
+        ["schema", "plan", "none.pg", "f.omni"],
+        ["schema", "apply", "none.pg", "f.omni", "--allow-data-loss"],
+        ["init", "--schema", "none.pg", "g.omni"],
+    ):
+        capsys.readouterr()
+        assert run(words) == 1, words
+        assert "declares no node type" in capsys.readouterr().err
+    assert run(["schema", "show", "f.omni"]) == 0
+    assert capsys.readouterr().out == Path("old.pg").read_text()
+
+
+def test_a_schema_is_shown_at_a_point(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("old.pg").write_text("node Film {\n    title: String @key\n}\n")
+    Path("new.pg").write_text("node Film {\n    title: String @key\n    length: I32?\n}\n")
+    assert run(["init", "--schema", "old.pg", "f.omni"]) == 0
+    assert run(["tag", "create", "before", "f.omni"]) == 0
+    assert run(["schema", "apply", "new.pg", "f.omni"]) == 0
+    for point, name in (([], "new.pg"), (["--at", "before"], "old.pg")):
+        capsys.readouterr()
+        assert run(["schema", "show", "f.omni", *point]) == 0
+        assert capsys.readouterr().out == Path(name).read_text()
 
 
 def test_rejected_change_has_rename_hint(tmp_path, monkeypatch, capsys):

@@ -300,7 +300,7 @@ def test_type_that_was_dropped_and_added_again_is_another_table(tmp_path):
     graph = make(tmp_path)
     graph.branch_create("side")
     side = graph.on("side")
-    side.apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", ""))
+    side.apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", ""), allow_data_loss=True)
     side.apply_schema(SCHEMA)
     side.mutate('query q() { insert Knows { from: "Alice", to: "Dan" } }')
     do(graph, "SetProperty", 32)
@@ -421,12 +421,21 @@ def test_incompatible_schemas_are_a_conflict(tmp_path):
     assert "node:Person.town: both sides have a property of this name" in conflict.message
 
 
+def test_a_merge_does_not_drop_every_type(tmp_path):
+    graph = make(tmp_path, "node A { n: I32? }\nnode B { n: I32? }\n", [])
+    graph.branch_create("side")
+    graph.on("side").apply_schema("node A { n: I32? }\n")
+    graph.apply_schema("node B { n: I32? }\n")
+    (conflict,) = graph.merge_preview("side").conflicts
+    assert (conflict.kind, "declares no node type" in conflict.message) == ("schema_conflict", True)
+
+
 @pytest.mark.parametrize("dropper", ["main", "side"])
 def test_changed_rows_of_a_dropped_type_are_a_conflict(tmp_path, dropper):
     graph = make(tmp_path)
     graph.branch_create("side")
     other = "side" if dropper == "main" else "main"
-    graph.on(dropper).apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", ""))
+    graph.on(dropper).apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", ""), allow_data_loss=True)
     graph.on(other).mutate('query q() { insert Person { name: "Eve" } }')
     assert graph.merge_preview("side").conflicts == []
     graph.on(other).mutate('query q() { insert Knows { from: "Alice", to: "Dan" } }')
@@ -444,13 +453,17 @@ def test_changed_values_of_a_dropped_column_are_a_conflict(tmp_path, dropper):
     graph = make(tmp_path)
     graph.branch_create("side")
     other = "side" if dropper == "main" else "main"
-    graph.on(dropper).apply_schema(SCHEMA.replace("    age: I32?\n", ""))
+    graph.on(dropper).apply_schema(SCHEMA.replace("    age: I32?\n", ""), allow_data_loss=True)
     graph.on(other).mutate('query q() { insert Person { name: "Eve" } }')
     assert graph.merge_preview("side").conflicts == []
     graph.on(other).mutate('query q() { update Person set { age: 3 } where name = "Bob" }')
     (conflict,) = graph.merge_preview("side").conflicts
     assert (conflict.table_key, conflict.kind, conflict.properties) == ("node:Person", "schema_conflict", ("age",))
     graph.on(other).mutate('query q() { update Person set { age: 25 } where name = "Bob" }')
+    graph.on(other).mutate('query q() { insert Person { name: "Gil", age: 3 } }')
+    (conflict,) = graph.merge_preview("side").conflicts
+    assert conflict.message.endswith("changed it in 1 rows"), "a new row has a value, too"
+    graph.on(other).mutate('query q() { delete Person where name = "Gil" }')
     assert graph.merge("side").outcome == M
     assert graph.entity_at("Person", "Eve", None) == {"id": "Eve", "name": "Eve"}
     assert graph.verify() == []

@@ -154,7 +154,7 @@ def test_schema_change_is_reverted(graph, tmp_path):
 
 def test_dropped_column_is_restored_with_its_values(graph):
     put(graph, 'update Person set { town: "Rome" } where name = "Bob"')
-    dropped = graph.apply_schema(SCHEMA.replace("    town: String?\n", "")).commit_id
+    dropped = graph.apply_schema(SCHEMA.replace("    town: String?\n", ""), allow_data_loss=True).commit_id
     put(graph, 'update Person set { age: 5 } where name = "Alice"')
     put(graph, 'insert Person { name: "Dan" }')
     graph.revert(dropped)
@@ -168,7 +168,7 @@ def test_dropped_list_is_restored_with_its_values(tmp_path):
     graph = og.init(tmp_path / "lists", schema, sync=False)
     tags = {"Alice": ["a", "b"], "Bob": [], "Carol": None}
     graph.load([{"type": "Person", "data": {"name": name, "tags": tags[name]}} for name in NAMES], mode="append")
-    dropped = graph.apply_schema(schema.replace("    tags: [String]?\n", "")).commit_id
+    dropped = graph.apply_schema(schema.replace("    tags: [String]?\n", ""), allow_data_loss=True).commit_id
     put(graph, 'update Person set { age: 5 } where name = "Carol"')
     put(graph, 'insert Person { name: "Dan" }')
     graph.revert(dropped)
@@ -178,7 +178,7 @@ def test_dropped_list_is_restored_with_its_values(tmp_path):
 
 def test_dropped_type_is_restored_with_its_rows(graph):
     before = records(graph)
-    dropped = graph.apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", "")).commit_id
+    dropped = graph.apply_schema(SCHEMA.replace("edge Knows: Person -> Person\n", ""), allow_data_loss=True).commit_id
     assert graph.revert_preview(dropped).to_json()["tables"] == {
         "edge:Knows": {"inserted": 1, "updated": 0, "deleted": 0, "adopted": True}
     }
@@ -211,3 +211,100 @@ def test_a_commit_of_another_writer_during_the_lookup_does_not_fail_a_revert(gra
     assert graph.revert(undone).commit_id is not None
     assert graph.get("Person", "Bob")["age"] == 30
     assert graph.get("Person", "Eve") is not None
+
+
+# -- drops ---------------------------------------------------------------------------------------
+
+RULED = """interface Named { name: String }
+node Person implements Named {
+    name: String @key
+    age: I32
+    town: String?
+    code: enum(a, b) @unique
+    @range(age, 0..)
+}
+node Room { floor: I32? }
+edge In: Person -> Room @card(0..2) { since: I32 }
+"""
+DROPS = {
+    "required properties": RULED.replace("age: I32\n", "")
+    .replace("@range(age, 0..)", "")
+    .replace("{ since: I32 }", ""),
+    "a unique property": RULED.replace("code: enum(a, b) @unique", ""),
+    "an edge type": RULED.replace("edge In: Person -> Room @card(0..2) { since: I32 }", ""),
+    "all but one type": "interface Named { name: String }\nnode Room { floor: I32? }",
+}
+
+
+@pytest.fixture
+def ruled(tmp_path):
+    graph = og.init(tmp_path / "g", RULED, sync=False)
+    graph.load(
+        [
+            {"type": "Person", "data": {"name": "Alice", "age": 30, "town": "Rome", "code": "a"}},
+            {"type": "Person", "data": {"name": "Bob", "age": 40, "code": "b"}},
+            {"type": "Room", "data": {"id": "r", "floor": 1}},
+            {"edge": "In", "from": "Alice", "to": "r", "data": {"since": 5}},
+        ],
+        mode="append",
+    )
+    return graph
+
+
+@pytest.mark.parametrize("name", DROPS)
+def test_dropped_types_and_properties_are_restored_with_their_rules(ruled, name):
+    before, pins = records(ruled), {key: table.pin.row_count for key, table in ruled.snapshot().tables.items()}
+    commit = ruled.apply_schema(DROPS[name], allow_data_loss=True).commit_id
+    ruled.revert(commit)
+    assert records(ruled) == before
+    assert {key: table.pin.row_count for key, table in ruled.snapshot().tables.items()} == pins
+    assert ruled.schema == RULED
+    assert ruled.verify() == []
+    if name != "an edge type":
+        for bad in ({"age": -1, "code": "c"}, {"name": "Zoe"}):
+            with pytest.raises(og.errors.OmniGraphError):
+                ruled.load([{"type": "Person", "data": {"name": "Alice", "age": 1, "code": "b", **bad}}], mode="merge")
+
+
+def test_later_changes_that_do_not_depend_on_a_drop_stay(ruled):
+    dropped = RULED.replace("age: I32\n", "").replace("@range(age, 0..)", "")
+    commit = ruled.apply_schema(dropped, allow_data_loss=True).commit_id
+    put(ruled, 'update Person set { town: "Oslo" } where name = "Alice"')
+    put(ruled, 'delete Person where name = "Bob"')
+    ruled.apply_schema(dropped.replace("town: String?", "town: String?\n    note: String?"))
+    ruled.revert(commit)
+    alice = {"id": "Alice", "name": "Alice", "age": 30, "town": "Oslo", "code": "a", "note": None}
+    assert [record["data"] for record in ruled.export(types=["Person"])] == [alice]
+    assert ruled.verify() == []
+
+
+def test_later_rows_without_a_required_value_are_a_conflict(ruled):
+    commit = ruled.apply_schema(DROPS["required properties"], allow_data_loss=True).commit_id
+    ruled.load([{"type": "Room", "data": {"id": "s"}}, {"edge": "In", "from": "Bob", "to": "s"}], mode="append")
+    before = everything(ruled)
+    with pytest.raises(og.errors.MergeConflict) as caught:
+        ruled.revert(commit)
+    (conflict,) = caught.value.conflicts
+    assert (conflict.table_key, conflict.kind) == ("edge:In", "schema_conflict")
+    assert conflict.message == "'since' is required, and 1 rows have no value for it"
+    assert everything(ruled) == before
+
+
+def test_a_property_that_was_added_again_is_a_conflict(ruled):
+    text = RULED.replace("town: String?", "")
+    commit = ruled.apply_schema(text, allow_data_loss=True).commit_id
+    ruled.apply_schema(RULED)
+    with pytest.raises(og.errors.MergeConflict, match="schema_conflict"):
+        ruled.revert(commit)
+
+
+def test_a_restored_property_reaches_other_branches(ruled):
+    commit = ruled.apply_schema(DROPS["required properties"], allow_data_loss=True).commit_id
+    ruled.branch_create("side")
+    put(ruled, 'update Person set { town: "Oslo" } where name = "Alice"')
+    side = ruled.on("side")
+    side.revert(commit)
+    ruled.merge("side", resolve="columns")
+    rows = {record["data"]["name"]: record["data"] for record in ruled.export(types=["Person"])}
+    assert {name: (row["age"], row["town"]) for name, row in rows.items()} == {"Alice": (30, "Oslo"), "Bob": (40, None)}
+    assert ruled.verify() == []

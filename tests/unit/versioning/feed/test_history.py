@@ -133,7 +133,7 @@ def test_a_diff_matches_renamed_columns(graph):
 
 def test_a_dropped_column_is_shown_in_both_directions(graph):
     start = graph.snapshot().commit_id
-    graph.apply_schema(SCHEMA.replace("    age: I32?\n", ""))
+    graph.apply_schema(SCHEMA.replace("    age: I32?\n", ""), allow_data_loss=True)
     assert [(c.id, c.properties) for c in graph.diff(start)] == [("Alice", ["age"]), ("Bob", ["age"])]
     assert [(c.id, c.properties) for c in graph.diff("main", start)] == [("Alice", ["age"]), ("Bob", ["age"])]
 
@@ -147,7 +147,7 @@ def test_a_dropped_column_of_any_type_is_shown(tmp_path, type_):
     people = [{"name": "Alice", "value": value}, {"name": "Bob", "value": None}]
     graph.load([{"type": "Person", "data": person} for person in people], mode="append")
     start = graph.snapshot().commit_id
-    graph.apply_schema(schema.replace(f"    value: {type_}\n", ""))
+    graph.apply_schema(schema.replace(f"    value: {type_}\n", ""), allow_data_loss=True)
     assert [(c.id, c.properties) for c in graph.diff(start)] == [("Alice", ["value"])]
     assert [(c.id, c.properties) for c in graph.diff("main", start)] == [("Alice", ["value"])]
     (block,) = graph.changes(start=f"after:{start}")

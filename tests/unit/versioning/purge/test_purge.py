@@ -83,7 +83,7 @@ def test_the_values_of_other_rows_are_kept(tmp_path, dropped):
     graph.load([{"type": "Person", "data": {"name": name, **values}} for name in ("ana", "bob")], mode="append")
     loaded = graph.snapshot().commit_id
     if dropped:
-        graph.apply_schema(head + "}\n")
+        graph.apply_schema(head + "}\n", allow_data_loss=True)
     expected = [[row for row in graph.export(at=at) if row["data"]["name"] == "bob"] for at in (loaded, None)]
     graph.purge("Person", ["ana"], reason="test")
     purged = og.open(tmp_path / "values")

@@ -248,10 +248,10 @@ def test_a_merge_that_is_up_to_date_checks_the_head(graph):
 
 
 def test_results_of_schema_changes_survive_their_cleanup(graph):
-    first = WRITES["hard drop"](graph, "k")
+    first = WRITES["drop"](graph, "k")
     graph.mutate('insert Doc { key: "later" }')
     graph.cleanup(keep=1, confirm=True)
-    assert WRITES["hard drop"](open_graph(graph.uri), "k") == first
+    assert WRITES["drop"](open_graph(graph.uri), "k") == first
     assert first.losses == ()
     with pytest.raises(KeyReused):
         graph.apply_schema(WIDER, idempotency_key="k")

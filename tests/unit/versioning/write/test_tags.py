@@ -109,7 +109,7 @@ def test_a_cleanup_keeps_tagged_data(graph):
         age_at(reopened(graph), fresh.commits()[-2].id)
 
 
-def test_a_hard_drop_keeps_tagged_data(graph):
+def test_a_drop_keeps_tagged_data(graph):
     graph.tag_create("v1")
     graph.apply_schema(SCHEMA.replace("    age: I32?\n", ""), allow_data_loss=True)
     assert age_at(reopened(graph), "v1") == 1

@@ -51,7 +51,7 @@ function ReadOnly({ source }: { source: string }) {
 
 interface Planned {
   readonly text: string;
-  readonly hard: boolean;
+  readonly permits: boolean;
   readonly commit: string;
   readonly plan: SchemaPlanOutput;
 }
@@ -63,7 +63,7 @@ function Draft({ here, branch, source, onEnd }: { here: Place; branch: string; s
   const services = useMemo(() => serverServices("pg"), []);
   const [planned, setPlanned] = useState<Planned | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [hard, setHard] = useState(false);
+  const [permits, setPermits] = useState(false);
   useEffect(() => {
     kept.value = changed.value ? value.value : null;
   }, [value.value, changed.value]);
@@ -71,7 +71,7 @@ function Draft({ here, branch, source, onEnd }: { here: Place; branch: string; s
     setProblem(null);
     try {
       const found = await planSchema(here.graph, { text: value.value, branch, allowDataLoss });
-      setPlanned({ text: value.value, hard: allowDataLoss, commit: here.commit, plan: found });
+      setPlanned({ text: value.value, permits: allowDataLoss, commit: here.commit, plan: found });
     } catch (error) {
       setPlanned(null);
       setProblem(problemOf(error));
@@ -84,10 +84,10 @@ function Draft({ here, branch, source, onEnd }: { here: Place; branch: string; s
   return (
     <>
       <div class="editor-pane">
-        <TextEditor label={text.change.editor} value={value} services={services} onRun={() => void plan(hard)} takesFocus={() => true} />
+        <TextEditor label={text.change.editor} value={value} services={services} onRun={() => void plan(permits)} takesFocus={() => true} />
       </div>
       <div class="row wrap pad">
-        <button type="button" class="button primary" onClick={() => void plan(hard)}>
+        <button type="button" class="button primary" onClick={() => void plan(permits)}>
           {text.change.plan}
         </button>
         <button type="button" class="button" onClick={discard}>
@@ -103,9 +103,9 @@ function Draft({ here, branch, source, onEnd }: { here: Place; branch: string; s
         <PlanView
           planned={planned}
           stale={planned.text !== value.value}
-          hard={hard}
-          onHard={(wanted) => {
-            setHard(wanted);
+          permits={permits}
+          onPermits={(wanted) => {
+            setPermits(wanted);
             void plan(wanted);
           }}
         >
@@ -126,30 +126,30 @@ function Draft({ here, branch, source, onEnd }: { here: Place; branch: string; s
 
 const isDrop = (step: Record<string, unknown>): boolean => String(step["kind"]).startsWith("drop_");
 const isRefused = (step: Record<string, unknown>): boolean => step["kind"] === "unsupported_change";
+const isLoss = (step: Record<string, unknown>): boolean => String(step["code"]).startsWith("OG-DS-");
 
 interface PlanProps {
   planned: Planned;
   stale: boolean;
-  hard: boolean;
-  onHard(wanted: boolean): void;
+  permits: boolean;
+  onPermits(wanted: boolean): void;
   children: preact.ComponentChildren;
 }
 
-function PlanView({ planned: { plan }, stale, hard, onHard, children }: PlanProps) {
+function PlanView({ planned: { plan }, stale, permits, onPermits, children }: PlanProps) {
   const words = text.change;
-  const drops = plan.steps.some(isDrop);
   return (
     <div class="plan-view stack tight pad" role="status">
       <h3>{words.planned}</h3>
       {stale ? <p class="muted">{words.stale}</p> : null}
       {plan.step_count === 0 ? <p class="muted">{words.none}</p> : null}
-      {plan.supported ? null : <p class="bad-text">{words.unsupported}</p>}
+      {plan.steps.some((step) => isRefused(step) && !isLoss(step)) ? <p class="bad-text">{words.unsupported}</p> : null}
       <ol class="plan-steps">
         {plan.steps.map((step, index) => (
           <li key={index} class={isDrop(step) || isRefused(step) ? "bad-text" : ""}>
             {isRefused(step) ? "✕ " : ""}
             {plan.descriptions?.[index] ?? String(step["kind"])}
-            {isDrop(step) ? <span class="badge bad">{words.loss}</span> : null}
+            {isLoss(step) ? <span class="badge bad">{words.loss}</span> : null}
             {typeof step["code"] === "string" ? <code class="badge">{step["code"]}</code> : <code class="badge">{String(step["kind"])}</code>}
           </li>
         ))}
@@ -176,13 +176,12 @@ function PlanView({ planned: { plan }, stale, hard, onHard, children }: PlanProp
           </ul>
         </div>
       )}
-      {drops ? (
+      {plan.losses === undefined ? null : (
         <label class="row check">
-          <input type="checkbox" checked={hard} onChange={(event) => onHard(event.currentTarget.checked)} />
-          {words.hard}
+          <input type="checkbox" checked={permits} onChange={(event) => onPermits(event.currentTarget.checked)} />
+          {words.permit}
         </label>
-      ) : null}
-      {drops && !hard ? <p class="muted small">{words.softNote}</p> : null}
+      )}
       {plan.supported && plan.step_count > 0 ? children : null}
     </div>
   );
@@ -202,7 +201,7 @@ function Apply({ here, branch, planned, stale, onDone }: { here: Place; branch: 
     const target = onNew ? name.trim() : branch;
     try {
       if (onNew && problem?.code !== "breaks_stored_queries") await createBranch(here.graph, target, planned.commit);
-      const result = await applySchema(here.graph, { text: planned.text, branch: target, allowDataLoss: planned.hard, commit: planned.commit, message, allowQueryBreakage });
+      const result = await applySchema(here.graph, { text: planned.text, branch: target, allowDataLoss: planned.permits, commit: planned.commit, message, allowQueryBreakage });
       onDone();
       announce(words.applied(result.step_count, target));
       written.value += 1;

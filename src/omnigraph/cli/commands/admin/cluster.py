@@ -11,6 +11,7 @@ from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Invocation, Json, takes_actor
 from omnigraph.cli.io.output import plural, print_json
+from omnigraph.cli.io.query_input import DataLoss
 
 if TYPE_CHECKING:
     from omnigraph.cluster.cluster_store import ClusterRevision, ClusterStore
@@ -57,13 +58,17 @@ def validate_command(folder: Folder = ".", as_json: Json = False) -> None:
 
 
 @app.command("plan")
-def plan_command(folder: Folder = ".", grace: Grace = None, as_json: Json = False) -> None:
+def plan_command(
+    folder: Folder = ".", grace: Grace = None, allow_data_loss: DataLoss = False, as_json: Json = False
+) -> None:
     """Show the steps from the present state to the declaration; nothing is changed."""
     from omnigraph.cluster.plan import GRACE_S, plan_cluster
 
     declared = _declared(folder)
     store = _store(declared.storage)
-    steps = plan_cluster(declared, store.find_newest(), store, os.environ, GRACE_S if grace is None else grace)
+    grace_s = GRACE_S if grace is None else grace
+    newest = store.find_newest()
+    steps = plan_cluster(declared, newest, store, os.environ, grace_s, allow_data_loss=allow_data_loss)
     if as_json:
         print_json({"steps": [step.to_json() for step in steps]})
         return
@@ -76,7 +81,13 @@ def plan_command(folder: Folder = ".", grace: Grace = None, as_json: Json = Fals
 
 @app.command("apply")
 @takes_actor
-def apply_command(run: Invocation, folder: Folder = ".", grace: Grace = None, as_json: Json = False) -> None:
+def apply_command(
+    run: Invocation,
+    folder: Folder = ".",
+    grace: Grace = None,
+    allow_data_loss: DataLoss = False,
+    as_json: Json = False,
+) -> None:
     """Make the cluster as declared; exits with 1 if a step failed or is blocked.
 
     omnigraph cluster apply --config ./deployment --as ana
@@ -86,7 +97,8 @@ def apply_command(run: Invocation, folder: Folder = ".", grace: Grace = None, as
 
     declared = _declared(folder)
     grace_s = GRACE_S if grace is None else grace
-    result = apply_cluster(declared, _store(declared.storage), os.environ, run.actor, grace_s)
+    store = _store(declared.storage)
+    result = apply_cluster(declared, store, os.environ, run.actor, grace_s, allow_data_loss=allow_data_loss)
     if as_json:
         print_json(result.to_json())
     else:

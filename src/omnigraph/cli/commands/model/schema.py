@@ -14,7 +14,8 @@ from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Branch, Invocation, Json, Message, is_graph, takes_graph
 from omnigraph.cli.io.files import read_text
 from omnigraph.cli.io.output import plural, print_json, remark
-from omnigraph.cli.io.query_input import PolicyBreakage, QueryBreakage
+from omnigraph.cli.io.points import At, open_at, point
+from omnigraph.cli.io.query_input import DataLoss, PolicyBreakage, QueryBreakage
 from omnigraph.cli.schema_rules import open_for_schema_change, remark_on_rules, rules_for_rows
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 app = command_group("Check and show schemas; plan and apply schema changes.")
 
-DataLoss = Annotated[
-    bool, typer.Option("--allow-data-loss", help="Make drops also remove the older versions of the data.")
-]
 File = Annotated[
     str | None, typer.Argument(metavar="FILE", help="The schema (.pg), instead of --schema.", show_default=False)
 ]
@@ -39,11 +37,12 @@ def check_command(
     as_json: Json = False,
 ) -> None:
     """Check that a schema is valid."""
-    from omnigraph.schema.check import compile_schema
+    from omnigraph.schema.check import check_not_empty, compile_schema
     from omnigraph.schema.identity import shape_hash
     from omnigraph.schema.warnings import unknown_annotations
 
     catalog = compile_schema(read_text(file), file)
+    check_not_empty(catalog, file)
     nodes, edges, interfaces = len(catalog.nodes), len(catalog.edges), len(catalog.interfaces)
     if as_json:
         from omnigraph.wire.schemas import SchemaCheckDocument
@@ -59,9 +58,9 @@ def check_command(
 @app.command("get", hidden=True)
 @app.command("show")
 @takes_graph
-def show_command(run: Invocation, branch: Branch = None, as_json: Json = False) -> None:
-    """Show the schema of a branch."""
-    source = run.open(branch=run.branch(branch), read_only=True).schema
+def show_command(run: Invocation, branch: Branch = None, at: At = None, as_json: Json = False) -> None:
+    """Show the schema of a branch, or of a point of history."""
+    source = open_at(run, branch, at).snapshot(at=point(at)).schema.source
     if as_json:
         from omnigraph.wire.schemas import SchemaDocument
 
@@ -91,7 +90,7 @@ def plan_command(
     The exit code is 0 even if the migration is not supported. Rules of the configured policy that the new schema would
     make invalid are listed as warnings.
     """
-    from omnigraph.schema.check import compile_schema
+    from omnigraph.schema.check import check_not_empty, compile_schema
     from omnigraph.schema.migrate import plan_between
 
     about: dict[str, Any]
@@ -100,7 +99,8 @@ def plan_command(
     if from_file is not None and to_file is not None and schema is None:
         old, new = compile_schema(read_text(from_file), from_file), compile_schema(read_text(to_file), to_file)
         warn_of_annotations(new)
-        plan = plan_between(old, new, allow_data_loss=allow_data_loss)
+        check_not_empty(new, to_file)
+        plan = plan_between(old, new)
         policy = rules_for_rows(run, None)
         if policy is not None:
             from omnigraph.policy.breakage import broken_rules
