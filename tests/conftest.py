@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -46,6 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("core", "rest", "all"),
         default="all",
         help="core: what 'make test' runs; rest: the tests of tests/rest.txt, which 'make test-all' runs",
+    )
+    parser.addoption(
+        "--shuffle", metavar="SEED", type=int, help="run the files, and the tests of each file, in a random order"
     )
     parser.addoption("--long", action="store_true", help="also run tests marked 'long'")
     parser.addoption(
@@ -97,6 +101,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = [item for item in items if suite_of(item.nodeid) != suite]
         items[:] = [item for item in items if suite_of(item.nodeid) == suite]
         config.hook.pytest_deselected(items=others)
+    if (seed := config.getoption("--shuffle")) is not None:
+        # Tests of one file stay together, because they share fixtures.
+        chance = random.Random(seed)
+        places = {path: chance.random() for path in dict.fromkeys(item.path for item in items)}
+        items.sort(key=lambda item: (places[item.path], chance.random()))
     finished: Path | None = config.getoption("--resume")
     if finished is not None and finished.exists():
         names = {*finished.read_text().splitlines()}

@@ -174,7 +174,8 @@ def failure(call: Callable[[], Any]) -> Any:
 
 
 _IDS = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-_TIMES = re.compile(r"\b2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}Z")
+_TIMES = re.compile(r"\b2\d{3}-\d\d-\d\d(?:T\d\d:\d\d:\d\d\.\d{3,6}Z| \d\d:\d\d:\d\d(?= \|))")
+"""Times in JSON, and in the column of a printed table."""
 _UNEQUAL = frozenset({"created_us", "elapsed_ms", "transaction", "uri"})
 """Attributes that differ between two runs."""
 _RECORDED = frozenset({"request_id", "affected"})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,22 @@ def make_graph(path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def variants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Variants]:
-    with variants_of(make_graph, tmp_path_factory.mktemp("variants")) as made:
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The graph that is copied."""
+    path = tmp_path_factory.mktemp("origin") / "origin.omni"
+    make_graph(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def variants(origin: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Variants]:
+    """The forms of a graph that tests read."""
+    with variants_of(partial(shutil.copytree, origin), tmp_path_factory.mktemp("variants")) as made:
+        yield made
+
+
+@pytest.fixture
+def written(origin: Path, tmp_path: Path) -> Iterator[Variants]:
+    """The forms of a graph that one test writes."""
+    with variants_of(partial(shutil.copytree, origin), tmp_path) as made:
         yield made

@@ -59,5 +59,5 @@ BODIES = [purge, verify, redact]
 
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
-def test_every_form_does_the_same(variants: Variants, body: Body) -> None:
-    variants.check(body)
+def test_every_form_does_the_same(written: Variants, body: Body) -> None:
+    written.check(body)
