@@ -20,7 +20,7 @@ from omnigraph.versioning.model.purge_results import PurgePreview
 from omnigraph.versioning.model.purges import PurgeRecord, PurgeTarget, TableId
 from omnigraph.versioning.purge.plan import read_plan
 from omnigraph.versioning.purge.purge import PurgeRequest, allow, begin, end, preview, switch, unfinished
-from omnigraph.versioning.purge.sweep import sweep_tables
+from omnigraph.versioning.purge.sweep import flush_removals, sweep_tables
 from omnigraph.versioning.upkeep.claim import claimed
 from omnigraph.versioning.write.recovery import recover
 from omnigraph.versioning.write.repository import Repository
@@ -159,6 +159,7 @@ def _finish(context: GraphContext, record: PurgeRecord, ids: Sequence[str]) -> P
     removed = sweep_tables(repository, record, plan)
     remove_derived(context, plan)
     clean_proposals(repository.objects, record)
+    flush_removals(repository)
     certificate = certificate_of(record, plan, removed, ids, repository.genesis_id, repository.clock())
     end(repository, record, certificate.summary())
     return replace(certificate, unindexed=rebuild_indexes(context, plan))

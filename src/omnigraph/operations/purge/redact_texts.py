@@ -14,6 +14,7 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.layout import PROPOSALS
 from omnigraph.versioning.model.purge_results import Redaction
 from omnigraph.versioning.purge.redact import Redactor, redact_history
+from omnigraph.versioning.purge.sweep import flush_removals
 from omnigraph.versioning.write.repository import Repository
 
 _TEXTS = ("title", "body", "text", "labels", "details", "why")
@@ -30,6 +31,8 @@ def redact(context: GraphContext, texts: Collection[str], *, confirm: bool) -> R
     events = _redact_proposals(repository, redactor, confirm=confirm)
     reach("redact.proposals")
     rows = redact_history(repository, redactor, confirm=confirm, always=events > 0)
+    if confirm:
+        flush_removals(repository)
     return Redaction(rows.commits, rows.refs, events, confirm)
 
 

@@ -81,6 +81,11 @@ def sync_folder(folder: Path) -> None:
     _sync(folder)
 
 
+def sync_folders_below(folder: Path) -> None:
+    """Flush the entries of a folder and of every folder below it, so that no removed file appears again."""
+    _sync_all([Path(base) for base, _, _ in os.walk(folder)])
+
+
 def sync_tree(folder: Path) -> None:
     """Flush every file and folder below a folder, the folder itself, and its two parents, which may be new too."""
     found = [Path(base) / name for base, _, files in os.walk(folder) for name in (*files, "")]

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked, checkpoint
+from omnigraph.errors import Damaged
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files.layout import detached_manifest, manifest_file
 from omnigraph.storage.lance.deletions import Offsets, deleted_offsets
@@ -119,6 +120,8 @@ class Removal:
     _deletions: dict[tuple[Files, str], lance.fragment.DeletionFile | None] = field(default_factory=dict)
     _row_ids: dict[tuple[Files, str], Any] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
+    _read_back: set[Files] = field(default_factory=set)
+    """New data files that were read completely."""
     _segments: dict[str, bool] = field(default_factory=dict)
     """Index segment → True if it contains a selected value."""
     _live: dict[int, frozenset[str]] = field(default_factory=dict)
@@ -220,8 +223,10 @@ class Removal:
         for version in checked(sorted(set(versions) - self.new.keys())):
             table = self._open(version)
             if table is not None and (self._has_rows(table) or _index_segments(table)):
-                self.new[version] = self._counterpart(table)
+                new = self._counterpart(table)
                 reach("purge.rewritten")
+                self._check_stored(table, new)
+                self.new[version] = new
 
     def _has_rows(self, table: Table) -> bool:
         return any(len(self._files[_files_of(fragment.metadata)].gone) for fragment in table.dataset.get_fragments())
@@ -294,6 +299,32 @@ class Removal:
         self.bytes_manifests += store.objects.size(f"{self.folder}/{manifest}")
         made_by, count = transaction_of(numbered), numbered.count_rows()
         return NewVersion(numbered.version, made_by, table.transaction, count, digests)
+
+    def _check_stored(self, table: Table, new: NewVersion) -> None:
+        """Read the new files of a counterpart back; the version and files that it replaces are removed later."""
+        stored = Table(self.store, self.folder, self.store.load(self.folder, new.version))
+        expected = table.row_count - len(self.live_ids(table.version))
+        if stored.row_count != expected:
+            raise self._unlike(new, f"it has {stored.row_count} rows, not {expected}")
+        for fragment in stored.dataset.get_fragments():
+            files = _files_of(fragment.metadata)
+            if files in self._read_back or f"data/{files[0]}" not in self._digests:
+                continue
+            with stored.reading():
+                count, batches = (
+                    fragment.count_rows(),
+                    Scan(stored, stored.schema.names, fragments=[fragment]).batches(),
+                )
+                found = sum(batch.num_rows for batch in batches)
+            if found != count:
+                raise self._unlike(new, f"{found} of {count} rows of '{files[0]}' could be read")
+            self._read_back.add(files)
+
+    def _unlike(self, new: NewVersion, problem: str) -> Damaged:
+        return Damaged(
+            f"version {new.version} of table '{self.folder}' differs from what was written: {problem}",
+            hint="nothing was removed; check the disk, and purge again",
+        )
 
     def _new_fragment(self, table: Table, fragment: lance.LanceFragment, file: _File) -> Metadata | None:
         """Return the description of a fragment without the rows; None if no row is left."""

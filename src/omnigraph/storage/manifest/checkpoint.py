@@ -268,9 +268,16 @@ class CheckpointTable:
         return {path for batch in self.open().all_files() for path in batch.column("path").to_pylist()}
 
     def remove_unused(self, newest: Checkpoint, files: Collection[str]) -> int:
-        """Remove all versions but the newest, and those of some files that it does not use; return their number."""
+        """Remove all versions but the newest, and those of some files that it does not use; return their number.
+
+        The newest version is read back from the store first: if it is incomplete, nothing is removed.
+        """
         objects = object_store(self.location, sync=False)
         try:
+            # Without the caches of the session, which contain what was written.
+            stored = lance.dataset(self._uri, version=newest.dataset.version, storage_options=self._options).to_table()
+            if stored.filter(is_state(stored)).to_pylist() != newest.state.to_pylist():
+                raise Damaged("the graph manifest differs from what was written", hint="check the disk, and try again")
             newest.dataset.cleanup_old_versions(older_than=timedelta(0), retain_versions=1)
             used = {path for batch in self.open().tracked_files() for path in batch.column("path").to_pylist()}
             present = self.files()

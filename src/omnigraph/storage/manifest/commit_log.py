@@ -264,11 +264,12 @@ class CommitLog:
         The names stay in use, so that no publisher or reader that is behind takes one for the next version. An empty
         entry continues no version: a reader that finds it reads the checkpoint.
         """
+        objects = object_store(self.location, sync=self.sync)
         names = [name for name in self.names()[:-1] if (first_version_of(name) or 0) < version]
         for name in names:
             first = first_version_of(name) or 1
             record = encode_record(LogRecord(first, _ERASED))
-            self._objects.write(name, encode_entry(first - 1, _ERASED, None, [record]))
+            objects.write(name, encode_entry(first - 1, _ERASED, None, [record]))
         return len(names)
 
     # -- quick checks in a folder ----------------------------------------------------------------

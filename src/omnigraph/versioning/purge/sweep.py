@@ -13,6 +13,7 @@ from omnigraph.checkpoints import checked, checkpoint
 from omnigraph.errors import Conflict, Hint
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
+from omnigraph.storage.files.fsync import sync_folders_below
 from omnigraph.storage.lance.garbage import list_versions, referenced_files, remove
 from omnigraph.storage.lance.row_removal import Removal, file_contains
 from omnigraph.storage.lance.table_versions import restored
@@ -47,6 +48,13 @@ def sweep_tables(repository: Repository, record: PurgeRecord, plan: PurgePlan) -
         _sweep_late(repository, record, target)
         _check_replaced(repository, state.tables[target.table].folder, plan)
     return removed
+
+
+def flush_removals(repository: Repository) -> None:
+    """Flush what was removed from a local graph to disk: a power failure does not bring it back."""
+    path = repository.location.path
+    if path is not None and repository.tables.sync:
+        sync_folders_below(path)
 
 
 def _check_replaced(repository: Repository, folder: str, plan: PurgePlan) -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import omnigraph as og
 from omnigraph.errors import StorageError
+from omnigraph.storage.failpoints import arm
 from omnigraph.storage.files import fsync as fsync_module
 from omnigraph.storage.files.fsync import sync_files, sync_tree
 from omnigraph.storage.files.layout import manifest_file
@@ -275,3 +277,16 @@ def test_files_of_large_values_are_flushed(tmp_path, flushed):
     flushed.clear()
     line.write(TableWrite(append=pa.table({"id": ["a"], "raw": [b"x" * 100_000]}, schema=schema)))
     assert needed(tmp_path, before) <= set(flushed)
+
+
+def test_what_a_purge_removed_is_flushed_before_it_ends(tmp_path, flushed):
+    graph = og.init(tmp_path / "g", "node Person { name: String @key }\n")
+    graph.load([{"type": "Person", "data": {"name": name}} for name in ("ana", "bob")], mode="append")
+    graph.mutate('query q() { delete Person where name = "ana" }')
+    last = []
+    with arm("purge.swept", flushed.clear), arm("purge.before_end", lambda: last.extend(flushed)):
+        graph.purge("Person", ["ana"], reason="a test")
+    folders = {path for path in (tmp_path / "g").rglob("*") if path.is_dir()}
+    assert {"data", "_versions", "__log"} <= {path.name for path in folders}
+    # The folder of the plan is removed after the purge has ended.
+    assert folders - set(last) <= {tmp_path / "g" / "__cache"}

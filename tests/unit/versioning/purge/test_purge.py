@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import KeyReused
+from omnigraph.errors import KeyReused, OmniGraphError, StorageError
 from omnigraph.operations.purge import rebuild
+from omnigraph.storage.failpoints import arm
 from support.store import repository_of
 
 SCHEMA = """\
@@ -125,3 +127,36 @@ def test_a_failure_to_build_structures_is_in_the_certificate(graph, monkeypatch)
     assert certificate.unindexed == {"node:Person": "the disk is full", "edge:Knows": "the disk is full"}
     assert graph.purges()[0].state == "done"
     assert graph.purge_verify(["note of ana"]).is_clean
+
+
+def cut(folder: Path, known: set[Path]) -> None:
+    """Remove the end of the files that are not known."""
+    for path in set(folder.glob("data/*.lance")) - known:
+        os.truncate(path, path.stat().st_size - 1)
+
+
+def test_new_data_files_are_read_back_before_the_switch(graph, tmp_path):
+    (table,) = (tmp_path / "graph" / "nodes").iterdir()
+    known = set(table.glob("data/*"))
+    with arm("purge.rewritten", lambda: cut(table, known)), pytest.raises(StorageError, match="cannot be read"):
+        graph.purge("Person", ["ana"], edges=True, reason="test")
+    again = og.open(tmp_path / "graph")
+    assert again.purges()[0].state == "running"
+    assert sorted(again.to_arrow("Person")["name"].to_pylist()) == ["ana", "bob", "cy"]
+    assert [problem for problem in again.verify(deep=True) if problem.damage] == []
+    again.purge_resume()
+    assert sorted(again.to_arrow("Person")["name"].to_pylist()) == ["bob", "cy"]
+    assert again.purge_verify(["note of ana"]).is_clean
+
+
+def test_a_new_manifest_is_read_back_before_earlier_ones_are_removed(graph, tmp_path):
+    manifest = tmp_path / "graph" / "__manifest"
+    known: set[Path] = set()
+    with (
+        arm("purge.switched", lambda: known.update(manifest.rglob("*.lance"))),
+        arm("purge.checkpoint", lambda: cut(manifest, known)),
+        pytest.raises(OmniGraphError, match="manifest"),
+    ):
+        graph.purge("Person", ["ana"], edges=True, reason="test")
+    assert known
+    assert all(path.exists() for path in known)
