@@ -15,6 +15,7 @@ from omnigraph.errors import CommitNotFound, Conflict, Damaged, InputError, Page
 from omnigraph.graph_tables import row_id, table_key_of
 from omnigraph.listing import Listing, describe_branch, describe_commit, describe_tag
 from omnigraph.operations.authorization.authorized_points import find_readable
+from omnigraph.operations.authorization.difference_rights import check_difference
 from omnigraph.operations.authorization.visible_changes import VisibleDiff, VisibleRow, sight_of
 from omnigraph.operations.commit_selection import CommitSelection
 from omnigraph.operations.exploration.branch_status import EVERY_BRANCH, BranchStatus
@@ -175,6 +176,7 @@ class GraphHistory:
             request = MergeRequest(
                 source,
                 options,
+                partial(check_difference, self._context),
                 resolve,
                 delete_branch,
                 rules,
@@ -221,6 +223,7 @@ class GraphHistory:
             self._repository,
             lambda: self._context.snapshot(options.branch, point).commit_id,
             options,
+            partial(check_difference, self._context),
             resolve=resolve,
             check_schema=check,
             row_rules=row_rules_of(self._context, check=check),

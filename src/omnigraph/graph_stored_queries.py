@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import Denied, Hint, InputError, NotFound
 from omnigraph.graph_branches import GraphBranches
 from omnigraph.operations.commit_metadata import DEFINER
@@ -69,32 +68,14 @@ class GraphStoredQueries(GraphBranches):
         Each query is checked against the schema of the branch. A stored query of the same name is replaced. `if_commit`
         and `idempotency_key` are as in `mutate`.
         """
+        from omnigraph.operations.authorization.difference_rights import check_storing
         from omnigraph.operations.stored_queries import read_files, store_queries
 
         queries = read_files(sources, actor or self.actor)
         self._check_actor(actor)
-        self._context.check("query_store")
-        if any(query.runs_as_definer for query in queries):
-            self._context.check("query_define")
-        if any(query.check is not None for query in queries):
-            self._check_sees_all(branch)
+        check_storing(self._context, queries, lambda: self._context.snapshot(branch or self.branch))
         options = self._guarded_options(branch, actor, message, if_commit=if_commit, idempotency_key=idempotency_key)
         return store_queries(self._context, queries, options)
-
-    def _check_sees_all(self, branch: str | None) -> None:
-        """Refuse checks of a caller whom rules limit: their results would tell of rows that it cannot read."""
-        from omnigraph.versioning.model.snapshot import on_branch
-
-        context = self._context
-        if not context.has_row_rules:
-            return
-        snapshot = context.snapshot(branch or self.branch)
-        # A proposal runs them on the trial, and its target can be any branch.
-        for name in context.repository.state().branches():
-            checkpoint()
-            if context.visibility_of(on_branch(snapshot, name)) is not None:
-                reason = "a check reads all rows, and rules limit the rows that you may see"
-                raise Denied(f"'query_store' of a query with '@check' is denied: {reason}", (reason,))
 
     def delete_query(
         self,

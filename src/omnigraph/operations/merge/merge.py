@@ -24,6 +24,7 @@ from omnigraph.errors import (
     SchemaChangeError,
 )
 from omnigraph.errors import Conflict as ConflictError
+from omnigraph.operations.authorization.difference_rights import DifferenceCheck
 from omnigraph.operations.merge.column_mapping import document
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
 from omnigraph.operations.merge.guarded_merge import MergeRowRules
@@ -96,6 +97,8 @@ class MergeRequest:
 
     source: str
     options: WriteOptions
+    check_difference: DifferenceCheck
+    """Refuses changes of the target's schema and stored queries that the caller may not make."""
     resolve: Resolve = None
     delete_branch: bool = False
     """Delete the source branch after the merge."""
@@ -152,6 +155,7 @@ def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
         )
         if plan.has_conflicts:
             raise conflict_error(plan, f"'{source}' cannot be merged into '{options.branch}'")
+        check_merged_rights(plan, transaction.snapshot, request.check_difference)
         check_merged_schema(plan, transaction.snapshot, request.check_schema)
         if not request.allow_query_breakage:
             check_merged_queries(plan, transaction.snapshot)
@@ -173,6 +177,13 @@ def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
         publish_schema_copy(repository, plan, options.branch)
         result = replace(result, commit_id=written.commit.id)
     return _delete(repository, request, result) if request.delete_branch else result
+
+
+def check_merged_rights(plan: MergePlan, ours: Snapshot, check: DifferenceCheck) -> None:
+    """Refuse a plan whose difference to the target the caller may not make."""
+    if plan.schema is not None:
+        record = plan.schema.record
+        check(ours, ours.schema_hash if record is None else record.hash, plan.queries)
 
 
 def check_merged_schema(plan: MergePlan, ours: Snapshot, check: SchemaCheck | None) -> None:

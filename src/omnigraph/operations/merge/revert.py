@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.exec.native_calls import interruptible
 from omnigraph.errors import InputError
+from omnigraph.operations.authorization.difference_rights import DifferenceCheck
 from omnigraph.operations.merge.conflict_rules import ConflictRules, Resolve
 from omnigraph.operations.merge.guarded_merge import MergeRowRules
 from omnigraph.operations.merge.merge import (
     check_merged_queries,
+    check_merged_rights,
     check_merged_schema,
     conflict_error,
     preview_of,
@@ -54,6 +56,7 @@ def revert_commit(
     repository: Repository,
     commit_id: Callable[[], str],
     options: WriteOptions,
+    check_difference: DifferenceCheck,
     *,
     resolve: Resolve = None,
     check_schema: SchemaCheck | None = None,
@@ -61,13 +64,14 @@ def revert_commit(
 ) -> RevertResult:
     """Revert a commit of a branch, or raise `MergeConflict` with all conflicts.
 
-    `check_schema` refuses schemas that the policy does not permit. A repetition with the same idempotency key returns
-    the result of the first call. A revert that restores nothing is evaluated again.
+    `check_difference` refuses changes that the caller may not make, and `check_schema` schemas that the policy does not
+    permit. A repetition with the same idempotency key returns the result of the first call. A revert that restores
+    nothing is evaluated again.
     """
     return once(
         repository,
         options.request_key,
-        lambda: _revert(repository, commit_id(), options, resolve, check_schema, row_rules),
+        lambda: _revert(repository, commit_id(), options, check_difference, resolve, check_schema, row_rules),
         lambda earlier: _restore(options.branch, earlier),
         lambda result: result.commit_id is not None,
     )
@@ -77,6 +81,7 @@ def _revert(
     repository: Repository,
     commit_id: str,
     options: WriteOptions,
+    check_difference: DifferenceCheck,
     resolve: Resolve,
     check_schema: SchemaCheck | None,
     row_rules: MergeRowRules | None,
@@ -89,6 +94,7 @@ def _revert(
         plan = _plan(repository, commit, transaction.snapshot, resolve, row_rules)
         if plan.has_conflicts:
             raise conflict_error(plan, f"commit {commit.id} cannot be reverted")
+        check_merged_rights(plan, transaction.snapshot, check_difference)
         check_merged_schema(plan, transaction.snapshot, check_schema)
         check_merged_queries(plan, transaction.snapshot)
         plan.stage(transaction, repository.snapshot(at=commit.parent_id))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from omnigraph.cancellation import Limits as OperationLimits
 from omnigraph.errors import Conflict, Denied, HeadMoved, InputError, PreconditionFailed, ProposalBlocked
+from omnigraph.operations.authorization.difference_rights import check_difference
 from omnigraph.operations.merge.guarded_merge import row_rules_of
 from omnigraph.operations.merge.merge import plan_merge
 from omnigraph.operations.merge.merge_preview import MergePreview
@@ -147,7 +148,7 @@ class ProposalLanding:
         self._decide(record, status)
         if point is None or record.trial is None or record.trial.commit != point.commit_id:
             return None
-        self._check_rows(point)
+        self._check_rights(point)
         self.proposals.append(proposal_id, _queued(point.commit_id))
         reach("proposal.queued")
         text = message if message is not None else record.title
@@ -180,9 +181,11 @@ class ProposalLanding:
                 f"proposal {record.id} cannot land: {'; '.join(reasons)}; nothing was written", reasons
             )
 
-    def _check_rows(self, point: TrialPoint) -> None:
-        """Raise `Denied` if the rules for rows do not let the caller make the changes of a proposal."""
+    def _check_rights(self, point: TrialPoint) -> None:
+        """Raise `Denied` if the caller may not make the changes of a proposal."""
         context = self.proposals.context
+        before, after = self._snapshots(point.target, point.base, point.commit_id)
+        check_difference(context, before, after.schema_hash, queries_of(after))
         if not context.has_row_rules:
             return
         ours, theirs = self._sides(point.target, point.base, point.source, point.merged_parent)

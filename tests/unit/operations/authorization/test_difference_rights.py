@@ -1,0 +1,170 @@
+"""Merges, reverts and landings need the rights to everything that they change: kinds of changes × ways × rights."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+import omnigraph as og
+from omnigraph.errors import Denied
+from omnigraph.graph import Graph
+from omnigraph.operations.authorization.access import Access
+from omnigraph.policy import Policy
+from omnigraph.policy.load import parse_policy_text
+
+SCHEMA = "node Person { name: String @key }\n"
+ANA = 'match { $p: Person { name: "ana" } } return { $p.name }'
+EVERYBODY = "match { $p: Person } return { $p.name }"
+QUERY, DEFINER = {"query_store"}, {"query_store", "query_define"}
+SCHEMA_RIGHT = {"schema_apply"}
+numbers = itertools.count()
+
+Change = Callable[[Graph, str], object]
+
+
+def store(head: str, body: str = ANA, actor: str = "olga") -> Change:
+    """Store a query as an actor."""
+    return lambda graph, branch: graph.store_query(f"query {head} {{ {body} }}", branch=branch, actor=actor)
+
+
+def migrate(text: str) -> Change:
+    return lambda graph, branch: graph.apply_schema(SCHEMA + text, branch=branch)
+
+
+def delete(graph: Graph, branch: str) -> object:
+    return graph.delete_query("q", branch=branch)
+
+
+def insert(graph: Graph, branch: str) -> object:
+    return graph.mutate('insert Person { name: "zoe" }', branch=branch)
+
+
+def insert_with_query(graph: Graph, branch: str) -> object:
+    insert(graph, branch)
+    return store("q()")(graph, branch)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A change of a branch, and what it needs beside the right to the call that makes or undoes it."""
+
+    change: Change
+    needs: Collection[str]
+    undo_needs: Collection[str]
+    first: Change | None = None
+    """What the branch has before."""
+
+
+KINDS = {
+    "rows": Kind(insert, (), ()),
+    "property added": Kind(migrate("node City { name: String @key  size: I64? }"), SCHEMA_RIGHT, SCHEMA_RIGHT,
+                           migrate("node City { name: String @key }")),
+    "type added": Kind(migrate("node City { name: String @key }"), SCHEMA_RIGHT, SCHEMA_RIGHT),
+    "schema annotated": Kind(migrate('node City @description("a") { name: String @key }'), SCHEMA_RIGHT, SCHEMA_RIGHT,
+                             migrate("node City { name: String @key }")),
+    "query stored": Kind(store("q()"), QUERY, QUERY),
+    "query changed": Kind(store("q()", EVERYBODY), QUERY, QUERY, store("q()")),
+    "query deleted": Kind(delete, QUERY, QUERY, store("q()")),
+    "query exposed": Kind(store("q()"), QUERY, QUERY, store("q() @expose(false)")),
+    "check stored": Kind(store("q() @check(some)"), QUERY, QUERY),
+    "definer stored": Kind(store("q() @definer"), DEFINER, QUERY),
+    "definer widened": Kind(store("q() @definer", EVERYBODY), DEFINER, DEFINER, store("q() @definer")),
+    "definer withdrawn": Kind(delete, QUERY, DEFINER, store("q() @definer")),
+    "definer made plain": Kind(store("q()"), QUERY, DEFINER, store("q() @definer")),
+    "definer replaced": Kind(store("q() @definer", actor="bo"), DEFINER, DEFINER, store("q() @definer")),
+}  # fmt: skip
+
+
+def as_actor(graph: Graph, rights: Collection[str], actor: str = "mallory") -> Graph:
+    """The graph for an actor with some rights on every branch."""
+    rule = {"id": "r", "allow": {"actors": {"group": "g"}, "actions": sorted({"read", *rights})}}
+    text = json.dumps({"version": 2, "groups": {"g": [actor]}, "rules": [rule]})
+    return graph.with_access(Access(Policy(parse_policy_text(text)), actor))
+
+
+def merged(graph: Graph, target: str, kind: Kind) -> Iterator[Callable[[Graph], object]]:
+    graph.branch_create(f"{target}/source", target)
+    kind.change(graph, f"{target}/source")
+    yield lambda handle: handle.merge(f"{target}/source", into=target)
+
+
+def merged_from_older(graph: Graph, target: str, kind: Kind) -> Iterator[Callable[[Graph], object]]:
+    before = graph.head(target).commit_id
+    graph.mutate('insert Person { name: "later" }', branch=target)
+    graph.branch_create(f"{target}/source", at=before)
+    kind.change(graph, f"{target}/source")
+    yield lambda handle: handle.merge(f"{target}/source", into=target)
+
+
+def landed(graph: Graph, target: str, kind: Kind) -> Iterator[Callable[[Graph], object]]:
+    graph.branch_create(f"{target}/source", target)
+    kind.change(graph, f"{target}/source")
+    id_ = graph.propose(f"{target}/source", into=target, title="x").id
+    yield lambda handle: handle.proposal(id_).land()
+
+
+def reverted_revert(graph: Graph, target: str, kind: Kind) -> Iterator[Callable[[Graph], object]]:
+    kind.change(graph, target)
+    undone = graph.revert(graph.head(target).commit_id, branch=target).commit_id
+    yield lambda handle: handle.revert(undone, branch=target)
+
+
+def reverted(graph: Graph, target: str, kind: Kind) -> Iterator[Callable[[Graph], object]]:
+    kind.change(graph, target)
+    commit = graph.head(target).commit_id
+    yield lambda handle: handle.revert(commit, branch=target)
+
+
+def reverted_merge(graph: Graph, target: str, kind: Kind) -> Iterator[Callable[[Graph], object]]:
+    for merge in merged(graph, target, kind):
+        merge(graph)
+    commit = graph.head(target).commit_id
+    yield lambda handle: handle.revert(commit, branch=target)
+
+
+Way = Callable[[Graph, str, Kind], Iterator[Callable[[Graph], object]]]
+MAKING: dict[Way, set[str]] = {
+    merged: {"branch_merge"},
+    merged_from_older: {"branch_merge"},
+    landed: {"proposal_land", "branch_merge"},
+    reverted_revert: {"change"},
+}
+"""Ways to make a change, and the right to the call."""
+UNDOING: dict[Way, set[str]] = {reverted: {"change"}, reverted_merge: {"change"}}
+"""Ways to undo it."""
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    graph = og.init(tmp_path_factory.mktemp("graph") / "g.omni", SCHEMA, sync=False)
+    graph.load([{"type": "Person", "data": {"name": "ana"}}], mode="merge")
+    return graph
+
+
+def contents(graph: Graph, branch: str) -> tuple[str, str, str]:
+    head = graph.snapshot(branch)
+    return head.commit_id, head.schema_hash, head.queries_hash
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("way", [*MAKING, *UNDOING], ids=lambda way: way.__name__)
+def test_a_call_needs_the_rights_to_its_difference(graph: Graph, way: Way, name: str) -> None:
+    kind = KINDS[name]
+    target = f"t{next(numbers)}"
+    graph.branch_create(target)
+    if kind.first is not None:
+        kind.first(graph, target)
+    call_needs = {**MAKING, **UNDOING}[way]
+    required = {*call_needs, *(kind.needs if way in MAKING else kind.undo_needs)}
+    for call in way(graph, target, kind):
+        before = contents(graph, target)
+        for missing in sorted(required):
+            with pytest.raises(Denied, match=missing):
+                call(as_actor(graph, required - {missing}))
+            assert contents(graph, target) == before
+        call(as_actor(graph, required))
+        assert contents(graph, target) != before
