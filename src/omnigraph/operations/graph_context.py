@@ -182,6 +182,16 @@ class GraphContext:
             reason = "the rules for rows of the new branch show other rows and values of its base"
             raise Denied(f"'branch_create' of '{name}' from '{base.branch}' is denied: {reason}", (reason,))
 
+    def check_earlier_queries(self, start: Snapshot) -> None:
+        """Raise `Denied` if the caller may not bring back the queries with rights of an earlier point of a branch."""
+        from omnigraph.operations.authorization.difference_rights import check_storing  # noqa: PLC0415 (imports this)
+        from omnigraph.operations.stored_queries import is_in_force, queries_of  # noqa: PLC0415 (imports this)
+
+        definers = [query for query in queries_of(start).queries.values() if query.runs_as_definer]
+        withdrawn = [query for query in definers if not is_in_force(self, start, query)]
+        if withdrawn:
+            check_storing(self, withdrawn, lambda: start)
+
     def catalog(self, snapshot: Snapshot) -> Catalog:
         """Return the catalog of a snapshot, or what the caller may see of it."""
         return self.catalogs.of(snapshot, self.visibility_of(snapshot))
@@ -325,6 +335,7 @@ class GraphContext:
             return None
         start = authorized_snapshot(self.repository, access, base, at, "branch_create", name)
         self.check_new_branch(name, start)
+        self.check_earlier_queries(start)
         return start
 
     def snapshot(self, branch: str, at: At = None, action: str = "read") -> Snapshot:

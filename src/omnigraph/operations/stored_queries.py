@@ -110,9 +110,11 @@ def queries_of(snapshot: Snapshot) -> QuerySet:
 def is_visible(context: GraphContext, snapshot: Snapshot, query: StoredQuery) -> bool:
     """Return True if a stored query exists for the caller.
 
-    Under rules for rows, a query that does not fit the visible types and properties does not exist, unless it runs with
-    the rights of another actor.
+    A query that runs with the rights of another actor exists at a point of the past if the head of the branch still has
+    it. Under rules for rows, another query that does not fit the visible types and properties does not exist.
     """
+    if context.access is not None and query.runs_as_definer and not is_in_force(context, snapshot, query):
+        return False
     visibility = context.visibility_of(snapshot)
     if visibility is None or query.runs_as_definer:
         return True
@@ -121,6 +123,15 @@ def is_visible(context: GraphContext, snapshot: Snapshot, query: StoredQuery) ->
     except CompileError:
         return False
     return True
+
+
+def is_in_force(context: GraphContext, snapshot: Snapshot, query: StoredQuery) -> bool:
+    """Return True if the head of the branch of a snapshot has a query of it, stored by the same actor."""
+    state = context.repository.state()
+    head = state.find_head(snapshot.branch)
+    if head is None or head.queries_hash == snapshot.queries_hash:
+        return head is not None
+    return queries_of(context.repository.at_head(state, snapshot.branch)).queries.get(query.name) == query
 
 
 def facts_of(query: StoredQuery) -> QueryFacts:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import Denied
+from omnigraph.errors import Denied, QueryNotFound
 from omnigraph.graph import Graph
 from omnigraph.operations.authorization.access import Access
 from omnigraph.policy import Policy
@@ -168,3 +168,39 @@ def test_a_call_needs_the_rights_to_its_difference(graph: Graph, way: Way, name:
             assert contents(graph, target) == before
         call(as_actor(graph, required))
         assert contents(graph, target) != before
+
+
+def test_a_withdrawn_query_with_rights_exists_at_no_point_and_on_no_new_branch(graph: Graph) -> None:
+    target = f"t{next(numbers)}"
+    graph.branch_create(target)
+    store("q() @definer", EVERYBODY)(graph, target)
+    store("plain()")(graph, target)
+    earlier = graph.head(target).commit_id
+    callers = {"invoke_query", "branch_create"}
+    text = json.dumps(
+        {
+            "version": 2,
+            "groups": {"owners": ["olga"], "callers": ["mallory"]},
+            "rules": [
+                {"id": "own", "allow": {"actors": {"group": "owners"}, "role": "owner"}},
+                {"id": "call", "allow": {"actors": {"group": "callers"}, "actions": ["read", *sorted(callers)]}},
+            ],
+        }
+    )
+    policy = Policy(parse_policy_text(text))
+    mallory, olga = (graph.with_access(Access(policy, actor)) for actor in ("mallory", "olga"))
+    assert len(mallory.invoke("q", at=earlier)) >= 1
+    mallory.branch_create(f"{target}/before", at=earlier)
+    graph.delete_query("q", branch=target)
+    for name in ("q", "plain"):
+        assert (name in [query.name for query in mallory.queries(at=earlier)]) == (name == "plain")
+    with pytest.raises(QueryNotFound):
+        mallory.invoke("q", at=earlier)
+    assert len(mallory.invoke("plain", at=earlier)) == 1
+    with pytest.raises(Denied, match="query_store"):
+        mallory.branch_create(f"{target}/again", at=earlier)
+    olga.branch_create(f"{target}/again", at=earlier)
+    assert len(mallory.invoke("q", branch=f"{target}/again")) >= 1
+    store("q() @definer", ANA)(graph, target)
+    with pytest.raises(QueryNotFound):
+        mallory.invoke("q", at=earlier)

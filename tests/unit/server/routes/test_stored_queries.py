@@ -97,6 +97,21 @@ def test_a_tag_ends_with_the_rights(graph: og.Graph) -> None:
         assert server.get("/queries/names/rows", token=BO, headers=known).status == 404
 
 
+def test_a_revert_needs_the_rights_to_its_difference(graph: og.Graph) -> None:
+    policy = POLICY.replace('actions: [invoke_query], queries: ["open_*"]', "actions: [read, change, invoke_query]")
+    graph.store_query(NAMES.replace("names", "open_names").replace("@desc", "@definer @desc"), actor="ana")
+    withdrawn = graph.delete_query("open_names").commit_id
+    graph.apply_schema(graph.schema + "\nnode City { name: String @key }\n")
+    migrated = graph.head().commit_id
+    with guarded(graph, policy) as server:
+        for commit, right in ((withdrawn, "query_store"), (migrated, "schema_apply")):
+            reply = server.post(f"/commits/{commit}/revert", {}, token=BO)
+            assert (reply.status, right in reply.json["error"]) == (403, True), reply.body
+        assert graph.head().commit_id == migrated
+        for commit in (withdrawn, migrated):
+            assert server.post(f"/commits/{commit}/revert", {}).status == 200
+
+
 def test_queries_are_stored_listed_shown_and_deleted(server: ServerUnderTest, graph: og.Graph) -> None:
     made = store(server, NAMES, ADD, message="first")
     assert (made["stored"], made["deleted"], made["unchanged"]) == (["add", "names"], [], [])
