@@ -584,6 +584,10 @@ def test_row_check_skip_trusts_a_merge(place, graph):
 def test_row_check_skip_lands_edges_and_schemas_and_conceals_conflicts(place, graph):
     on_work(graph, 'insert Cites { from: "a", to: "xray" }')
     graph.apply_schema(SCHEMA.replace("state: String?", "state: String?\n  extra: String?"), branch="work")
+    with pytest.raises(Denied, match="'schema_apply'"):
+        opened(place, "rita").merge("work")
+    schemas = "  - {id: schemas, allow: {actors: {group: reviewers}, actions: [schema_apply]}}"
+    (place / "policy.yaml").write_text(f"{POLICY}{schemas}\n")
     rita = opened(place, "rita")
     assert rita.merge("work").schema_steps == ()
     conflicting(graph, "a", "xray")

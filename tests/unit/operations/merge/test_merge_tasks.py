@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from random import Random
 
 import pytest
 
 import omnigraph as og
+from omnigraph.operations.authorization.difference_rights import check_difference
 from omnigraph.operations.merge.merge import MergeRequest, merge_branch, preview_merge
 from omnigraph.versioning.compare import diff
 from omnigraph.versioning.write.transaction import WriteOptions
@@ -45,13 +47,14 @@ def test_ranges_decided_in_other_processes_give_the_same_merge(tmp_path):
             ran.append(within_)
             yield pickle.loads(pickle.dumps(task_(job_, within_)))
 
+    rights = partial(check_difference, there._context)
     conflicts = preview_merge(here._repository, "side", "main").conflicts
     assert conflicts
     with pytest.raises(og.errors.MergeConflict) as caught:
-        merge_branch(there._repository, MergeRequest("side", WriteOptions(), run_ranges=run))
+        merge_branch(there._repository, MergeRequest("side", WriteOptions(), rights, run_ranges=run))
     assert [conflict.id for conflict in caught.value.conflicts] == [conflict.id for conflict in conflicts]
     assert len(ran) > 2
     here.merge("side", resolve="theirs")
-    merge_branch(there._repository, MergeRequest("side", WriteOptions(), resolve="theirs", run_ranges=run))
+    merge_branch(there._repository, MergeRequest("side", WriteOptions(), rights, resolve="theirs", run_ranges=run))
     assert shown(stored(here, "main")) == shown(stored(there, "main"))
     assert there.verify() == []
