@@ -164,6 +164,10 @@ class Tuning:
     """Tables of fewer rows count as this large."""
     search_states: int = 400
     """States that the search for an order extends at most; it is exhaustive for patterns of seven variables."""
+    pattern_parts_max: int = 256
+    """Operators of a pipeline whose order is chosen; a longer one runs in the order of its text."""
+    nested_blocks_max: int = 4
+    """Blocks inside each other that are compared in two forms; deeper ones run for each row."""
     seeded_rows_min: int = 20_000
     """Blocks that run once with fewer expected rows are not planned again for the nodes of their outer variables."""
     replan_factor: float = 50.0

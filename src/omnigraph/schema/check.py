@@ -1,7 +1,7 @@
 """Validation of a schema: syntax tree → catalog, or all errors.
 
 There are three passes, each based on the previous one: interfaces; nodes with the interface properties they inherit;
-edges with their end types. The codes S2…S24 identify the violated rule; the documentation describes each. A declaration
+edges with their end types. The codes S2…S25 identify the violated rule; the documentation describes each. A declaration
 with an error is checked to its end, and later passes treat its names as declared, so that each error is reported once.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from omnigraph.checkpoints import checked, checkpoint, paced
 from omnigraph.errors import SchemaChangeError
 from omnigraph.lang.diagnostics import Fault, Reporter
 from omnigraph.lang.spans import Name, Source, Span
@@ -45,6 +46,9 @@ from omnigraph.schema.patterns import why_bad_pattern
 from omnigraph.suggestions import did_you_mean
 
 AnyItem = TypeVar("AnyItem")
+
+INHERITED_MAX = 20_000
+"""Properties that all nodes of a schema inherit at most. Their number is the product of two parts of the text."""
 
 _COLUMN_CONSTRAINTS: dict[str, type[Key] | type[Unique] | type[Index]] = {
     "key": Key,
@@ -98,6 +102,7 @@ class _Checker:
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
         self.subject: str | None = None
+        self.inherited = 0
         self.gifts: dict[str, dict[str, _Gift]] = {}
         """Interface → property → the inherited property of nodes that do not declare it; built once and shared by all
         nodes.
@@ -112,14 +117,14 @@ class _Checker:
         nodes: dict[str, NodeType] = {}
         edges: dict[str, EdgeType] = {}
         firsts = {kind: self.firsts(tree, kind) for kind in (ast.InterfaceDecl, ast.NodeDecl, ast.EdgeDecl)}
-        for interface in firsts[ast.InterfaceDecl]:
+        for interface in checked(firsts[ast.InterfaceDecl]):
             assert isinstance(interface, ast.InterfaceDecl)
             interfaces[interface.name.text] = self.interface(interface)
-        for node in firsts[ast.NodeDecl]:
+        for node in checked(firsts[ast.NodeDecl]):
             assert isinstance(node, ast.NodeDecl)
             nodes[node.name.text] = self.node(node, interfaces)
         folded: dict[str, str] = {}
-        for edge in firsts[ast.EdgeDecl]:
+        for edge in checked(firsts[ast.EdgeDecl]):
             assert isinstance(edge, ast.EdgeDecl)
             edges[edge.name.text] = self.edge(edge, nodes)
             other = folded.setdefault(edge.name.text.lower(), edge.name.text)
@@ -229,7 +234,9 @@ class _Checker:
         """Copy the properties of the implemented interfaces into `properties`, with their constraints."""
         declared = set(properties)
         firsts: dict[str, _Gift] = {}
+        providers: dict[str, list[str]] = {}
         for name in {name.text: name for name in decl.implements}.values():
+            checkpoint()
             if name.text not in interfaces:
                 self.say(
                     "S8",
@@ -238,7 +245,13 @@ class _Checker:
                     did_you_mean(name.text, interfaces) or f"declare 'interface {name} {{ … }}'",
                 )
                 continue
-            for column, gift in self.gifts[name.text].items():
+            self.inherited += len(self.gifts[name.text])
+            if self.inherited > INHERITED_MAX:
+                message = f"the nodes of a schema inherit at most {INHERITED_MAX:,} properties"
+                hint = "let fewer nodes implement the interfaces: a property counts for each node and interface"
+                self.reporter.add(Fault(message, name.span, hint=hint), subject=self.subject)
+                self.reporter.raise_if_any()
+            for column, gift in paced(self.gifts[name.text].items()):
                 own, given = properties.get(column), gift.property
                 if own is None:
                     firsts[column] = gift
@@ -263,8 +276,9 @@ class _Checker:
                         catalog=True,
                     )
                 else:
-                    froms = tuple(sorted({*own.injected_from, name.text}))
-                    properties[column] = replace(own, injected_from=froms)
+                    providers.setdefault(column, [*own.injected_from]).append(name.text)
+        for column, names in providers.items():
+            properties[column] = replace(properties[column], injected_from=tuple(sorted(names)))
 
     # -- properties ------------------------------------------------------------------------------
 
@@ -272,7 +286,7 @@ class _Checker:
         """Return the declared properties and the constraints written behind them."""
         properties: dict[str, Property] = {}
         constraints: list[Constraint] = []
-        for member in members:
+        for member in paced(members):
             if not isinstance(member, ast.PropertyDecl):
                 continue
             name = member.name.text

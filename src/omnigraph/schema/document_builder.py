@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from omnigraph.checkpoints import checkpoint, paced
 from omnigraph.errors import SchemaChangeError
 from omnigraph.schema import document
 from omnigraph.schema.catalog import AnyType, Catalog, EdgeType, Embed, InterfaceType, Metadata, NodeType, TypeKind
@@ -82,6 +83,7 @@ class _Builder:
         self, type_: AnyType
     ) -> tuple[int, str, tuple[document.IRProperty, ...], tuple[document.IRConstraint, ...]]:
         """Return the members that all types have."""
+        checkpoint()
         id_ = self.numbers.types[type_.kind, type_.name]
         return id_, type_.name, self.properties(type_), self.constraints(type_)
 
@@ -110,6 +112,7 @@ class _Builder:
         return document.Ref(self.numbers.types[kind, name], name)
 
     def properties(self, type_: AnyType) -> tuple[document.IRProperty, ...]:
+        links = self.links(type_)
         return tuple(
             document.IRProperty(
                 self.numbers.properties[type_.kind, type_.name, property_.name],
@@ -118,26 +121,24 @@ class _Builder:
                 _notes(property_.notes),
                 self.embed(type_, property_.embed) if property_.embed else None,
                 bool(property_.injected_from),
-                self.links(type_, property_.name),
+                tuple(links.get(property_.name, ())),
             )
-            for property_ in type_.properties.values()
+            for property_ in paced(type_.properties.values())
         )
 
     def embed(self, type_: AnyType, embed: Embed) -> document.IREmbed:
         source = self.numbers.properties.get((type_.kind, type_.name, embed.source))
         return document.IREmbed(source, embed.source, embed.model)
 
-    def links(self, type_: AnyType, name: str) -> tuple[document.Link, ...]:
-        if not isinstance(type_, NodeType):
-            return ()
-        return tuple(
-            document.Link(
-                self.type_ref("interface", interface),
-                document.Ref(self.numbers.properties["interface", interface, name], name),
-            )
-            for interface in type_.implements
-            if name in self.catalog.interfaces[interface].properties
-        )
+    def links(self, type_: AnyType) -> dict[str, list[document.Link]]:
+        """Return the properties of interfaces that each property of a node implements."""
+        links: dict[str, list[document.Link]] = {}
+        for interface in type_.implements if isinstance(type_, NodeType) else ():
+            ref = self.type_ref("interface", interface)
+            for name in paced(self.catalog.interfaces[interface].properties):
+                implemented = document.Ref(self.numbers.properties["interface", interface, name], name)
+                links.setdefault(name, []).append(document.Link(ref, implemented))
+        return links
 
     def constraints(self, type_: AnyType) -> tuple[document.IRConstraint, ...]:
         return tuple(self.constraint(type_, constraint) for constraint in type_.constraints)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from omnigraph.checkpoints import checked, checkpoint, paced
 from omnigraph.errors import SchemaChangeError
 from omnigraph.fast_dataclass import dataclass
 from omnigraph.lang.comment_printer import quote
@@ -250,7 +251,7 @@ class _Matching:
 
     def run(self) -> None:
         for kind in KINDS:
-            for type_, old in self.match_types(kind):
+            for type_, old in checked(self.match_types(kind)):
                 if old is None:
                     self.refuse_hints(kind, type_)
                     continue
@@ -285,7 +286,7 @@ class _Matching:
         known = {property_.name: property_ for property_ in old.properties}
         taken = {name: name for name in type_.properties if name in known}
         found: dict[str, IRProperty] = {}
-        for name, property_ in type_.properties.items():
+        for name, property_ in paced(type_.properties.items()):
             entity, hint = f"{kind}:{type_.name}.{name}", property_.rename_from
             if name in known:
                 self.ignore(entity, hint)
@@ -312,12 +313,26 @@ class _Matching:
         The hint is written in the interface; the node only has a property with a new name. It continues the property
         that implemented the same interface property before.
         """
+        implementing: dict[int, dict[str, IRProperty]] = {}
+        """The number of a property of an interface → the accepted properties that implement it."""
+        for property_ in old.properties:
+            if taken.get(property_.name) != property_.name:
+                for link in property_.satisfies:
+                    implementing.setdefault(link.property.id, {})[property_.name] = property_
+        brought: dict[str, list[int]] = {}
+        for interface in node.implements if implementing else ():
+            checkpoint()
+            for name in self.desired.interfaces[interface].properties:
+                number = self.numbers.properties.get(("interface", interface, name))
+                if number is not None:
+                    brought.setdefault(name, []).append(number)
         for name in node.properties:
             if name in found:
                 continue
-            brought = {self.numbers.properties.get(("interface", i, name)) for i in node.implements}
-            sources = [p for p in old.properties if brought & {link.property.id for link in p.satisfies}]
-            sources = [p for p in sources if taken.get(p.name) != p.name]
+            continued = {
+                source.name: source for id_ in brought.get(name, ()) for source in implementing.get(id_, {}).values()
+            }
+            sources = sorted(continued.values(), key=lambda source: source.name)
             if not sources:
                 continue
             claimed = taken.get(sources[0].name)

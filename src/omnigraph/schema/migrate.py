@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.checkpoints import checked, paced
 from omnigraph.schema.annotations import TEXTS, misspelled
 from omnigraph.schema.catalog import Catalog, Metadata
 from omnigraph.schema.constraints import Constraint, Index, Key, Valid
@@ -113,7 +114,7 @@ def plan_schema(accepted: SchemaIR, desired: Catalog) -> SchemaPlan:
     if not steps and resolved != accepted:
         reason = "unclassified change: the schemas differ in a way the planner has no step for"
         steps = (UnsupportedChange("schema", reason),)
-    return SchemaPlan(steps, diagnostics, accepted, resolved, tuple(rename_hints(accepted, resolved)))
+    return SchemaPlan(steps, diagnostics, accepted, resolved, rename_hints(accepted, resolved))
 
 
 def plan_between(old: Catalog, new: Catalog) -> SchemaPlan:
@@ -141,7 +142,7 @@ def plan_steps(accepted: SchemaIR, desired: SchemaIR, *, with_values: bool = Fal
     """
     for kind in KINDS:
         before = {type_.id: type_ for type_ in accepted.of_kind(kind)}
-        for new in desired.of_kind(kind):
+        for new in checked(desired.of_kind(kind)):
             old = before.pop(new.id, None)
             if old is None:
                 yield AddType(kind, new.name)
@@ -165,7 +166,7 @@ def _plan_type(old: IRType, new: IRType, *, with_values: bool) -> Iterator[Step]
         yield from _plan_type_notes(old, new)
     before = {property_.id: property_ for property_ in old.properties}
     constraints = _ConstraintChanges(old, new, with_values=with_values)
-    for property_ in new.properties:
+    for property_ in paced(new.properties):
         known = before.pop(property_.id, None)
         if known is None:
             yield _plan_new_property(new, property_, with_values=with_values)
@@ -265,7 +266,8 @@ def _plan_property_kept(owner: IRType, old: IRProperty, new: IRProperty) -> Iter
 def _plan_type_change(owner: IRType, old: IRProperty, new: IRProperty) -> Step:
     before, after = old.type.enum_values, new.type.enum_values
     if before is not None and after is not None and old.type.nullable == new.type.nullable:
-        added = tuple(value for value in after if value not in before)
+        stored = frozenset(before)
+        added = tuple(value for value in after if value not in stored)
         if len(before) + len(added) == len(after):
             return ExtendEnum(owner.kind, owner.name, new.name, added)
     reason = f"the type changes from {old.type} to {new.type}"
@@ -300,8 +302,15 @@ class _ConstraintChanges:
         self.before = frozenset(property_.id for property_ in old.properties)
         before = {constraint.meaning for constraint in old.constraints}
         after = {constraint.meaning for constraint in new.constraints}
-        self.removed = [c for c in old.constraints if c.meaning not in after and not self.is_apart(c, self.present)]
-        self.added = [c for c in new.constraints if c.meaning not in before]
+        self.removed: dict[int | None, list[IRConstraint]] = {}
+        """Removed constraints by the number of the property that they are reported with; None is the type."""
+        self.added: dict[int | None, list[IRConstraint]] = {}
+        for constraint in paced(old.constraints):
+            if constraint.meaning not in after and not self.is_apart(constraint, self.present):
+                self.removed.setdefault(self.home(constraint), []).append(constraint)
+        for constraint in paced(new.constraints):
+            if constraint.meaning not in before:
+                self.added.setdefault(self.home(constraint), []).append(constraint)
 
     def is_apart(self, constraint: IRConstraint, properties: frozenset[int]) -> bool:
         """Return True for a constraint that covers none of these properties, except a key."""
@@ -318,13 +327,10 @@ class _ConstraintChanges:
         """Return the steps to report with this property, or with the type itself."""
         home = property_.id if property_ else None
         entity = _entity(self.owner, property_)
-        for constraint in self.removed:
-            if self.home(constraint) == home:
-                reason = f"{spell_constraint(constraint.constraint)} cannot be removed"
-                yield UnsupportedChange(entity, reason)
-        for constraint in self.added:
-            if self.home(constraint) == home:
-                yield self.addition(entity, constraint)
+        for constraint in self.removed.get(home, ()):
+            yield UnsupportedChange(entity, f"{spell_constraint(constraint.constraint)} cannot be removed")
+        for constraint in self.added.get(home, ()):
+            yield self.addition(entity, constraint)
 
     def addition(self, entity: str, added: IRConstraint) -> Step:
         constraint = added.constraint

@@ -13,7 +13,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from omnigraph.errors import Cancelled, LimitReached, OmniGraphError, Overloaded, Unauthorized
 from omnigraph.graph_handle import context_of
 from omnigraph.observer import observed, process_observer
+from omnigraph.operations.stoppable import stoppable
 from omnigraph.server.audit_records import audit_record, is_recorded
 from omnigraph.server.auth.oidc.metadata import challenge
 from omnigraph.server.caller import Caller
@@ -470,7 +471,7 @@ class Exchange:
         if unchanged is not None:
             return unchanged
         arguments = path if self._input is None else {"body": self._input, **path}
-        with observed(caller.observer):
+        with observed(caller.observer), self._limited():
             reply = route.handler(caller, **arguments)
         done = time.perf_counter()
         encoded = encode(caller, reply)
@@ -480,6 +481,16 @@ class Exchange:
         self._timing["engine"] = done - started
         self._mark("encode", done, time.perf_counter())
         return encoded
+
+    def _limited(self) -> AbstractContextManager[None]:
+        """Return a context in which the time limit and the cancellation of a read apply to every phase of its work.
+
+        Writes, exports and slow work have limits of their own, and a chunk of a stream is computed outside.
+        """
+        caller = self._caller
+        if self._route.lane != "reads" or caller.writes:
+            return nullcontext()
+        return stoppable("request", caller.cancel, caller.timeout_s)
 
     def _fingerprint(self, path: Mapping[str, str]) -> str:
         """Return 96 bits of a hash of the request, its form, what the caller may see, and the purge epoch.

@@ -29,7 +29,7 @@ def candidate_plans(plan: ir.QueryIR, statistics: GraphStatistics, count: int, r
     optimizer = PatternOptimizer(statistics, node_types(plan.pipeline), edge_types(plan.pipeline), {})
     live = required_variables(plan.group_exprs) if plan.is_aggregate else None
     pattern = pattern_of(plan.pipeline, node_types(plan.pipeline))
-    assert pattern is not None, "the order of steps of paths is fixed"
+    assert pattern is not None, "the order of steps of paths and of long matches is fixed"
     pattern = drop_repeated_hops(pattern)
     search = OrderSearch(pattern, statistics, Selectivity(statistics, node_types(plan.pipeline)), live)
     orders = [search.best(), *(search.random(random) for _ in range(4 * count))]

@@ -14,5 +14,5 @@ from omnigraph.engine.optimizer.pattern import Pattern
 
 def drop_repeated_hops(pattern: Pattern) -> Pattern:
     """Return the pattern with every hop once."""
-    hops = tuple(hop for at, hop in enumerate(pattern.hops) if hop.op.edge_var or hop not in pattern.hops[:at])
+    hops = tuple(dict.fromkeys(pattern.hops))  # hops with an edge variable differ in its name
     return pattern if len(hops) == len(pattern.hops) else replace(pattern, hops=hops)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from omnigraph.engine import tuning
 from omnigraph.engine.adjacency.adjacency import REVERSED
 from omnigraph.engine.optimizer.cost import condition_cost
 from omnigraph.query.plan import ir
@@ -148,10 +149,14 @@ class Pattern:
 
 
 def pattern_of(pipeline: ir.Pipeline, outer: Mapping[str, str]) -> Pattern | None:
-    """Return the pattern of a pipeline; None if its order is fixed because it uses the steps of paths.
+    """Return the pattern of a pipeline; None if its order is fixed, because it uses the steps of paths or is long.
 
-    `outer` gives the types of the variables that are bound before the pipeline runs.
+    The search for an order takes time that is more than linear in the length of a pipeline, so a long one keeps the
+    order of its text. `outer` gives the types of the variables that are bound before the pipeline runs.
     """
+    parts = sum(1 + len(op.steps) if isinstance(op, ir.FindPaths) else 1 for op in pipeline)
+    if parts > tuning.current.pattern_parts_max:
+        return None
     found: dict[str, Vertex] = {}
     expands: list[ir.Expand] = []
     searches: list[ir.FindPaths] = []

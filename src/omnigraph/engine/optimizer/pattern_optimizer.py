@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from omnigraph.engine import tuning
 from omnigraph.engine.exec.adaptive import MeasuredHop
 from omnigraph.engine.optimizer import cost
 from omnigraph.engine.optimizer.drop_implied_branches import drop_implied_branches
@@ -85,6 +86,8 @@ class PatternOptimizer:
         self._types = types
         self._edge_types = edge_types
         self._selectivity = Selectivity(statistics, types, edge_types, values)
+        self._depth = 0
+        """The number of blocks around the pipeline that is planned."""
         self._bound_at: dict[str, int] = {}
         """The position at which each variable is bound."""
         self.blocks: list[tuple[ir.Op, BlockChoice]] = []
@@ -370,10 +373,12 @@ class PatternOptimizer:
         """Return a negation in its cheapest form, the share of rows that it leaves, its cost and its estimates."""
         outer = frozenset(op.outer_vars)
         combinations = min(rows, math.prod(self._size(var) for var in op.outer_vars))
+        self._depth += 1
         each = self.pipeline(op.inner, frozenset(), combinations, outer, distinct=True)
+        once = self._independent(op)
+        self._depth -= 1
         passing = math.exp(-min(each.rows / max(combinations, 1e-9), 50.0)) if math.isfinite(each.cost) else 0.5
         passing = min(max(passing, 0.02), 0.98)
-        once = self._independent(op)
         each_cost = each.cost + rows * cost.SOURCE
         once_cost = math.inf if once is None else once.cost + rows * cost.MATCH
         found, chosen = op, each
@@ -385,8 +390,10 @@ class PatternOptimizer:
 
     def _optional(self, op: ir.LeftJoin, rows: float, outer: frozenset[str]) -> tuple[ir.LeftJoin, ExpectedRows | None]:
         """Return an optional block in its cheapest form, and its estimates."""
+        self._depth += 1
         each = self.pipeline(op.inner, None, rows, outer)
         once = self._independent(op) if math.isfinite(each.cost) else None
+        self._depth -= 1
         once_cost = math.inf if once is None else once.cost + once.rows * cost.ROW + rows * cost.MATCH
         found, chosen = op, each
         if once is not None and once_cost < each.cost * _ONCE_SHARE:
@@ -401,7 +408,12 @@ class PatternOptimizer:
         self.blocks.append((op, BlockChoice(kind, op.outer_vars, each, once, op.independent)))
 
     def _independent(self, op: ir.AntiJoin | ir.LeftJoin) -> OptimizedPattern | None:
-        """Return the inner pipeline as one that binds the outer variables; None if hops do not bind all of them."""
+        """Return the inner pipeline as one that binds the outer variables; None if hops do not bind all of them.
+
+        Each of the two forms plans the blocks inside again, so the work doubles with each level: deep blocks have one.
+        """
+        if self._depth > tuning.current.nested_blocks_max:
+            return None
         pattern = pattern_of(op.inner, self._types)
         if pattern is None or pattern.optionals or pattern.paths:
             return None

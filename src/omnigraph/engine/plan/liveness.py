@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Iterable, Sequence
+from typing import assert_never, overload
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.query.plan import ir
 
 
@@ -33,23 +34,54 @@ def ignores_duplicates(plan: ir.QueryIR) -> bool:
     return all(call.distinct or call.function in ("min", "max") for call in calls)
 
 
-def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> list[frozenset[str]]:
+class Liveness(Sequence[frozenset[str]]):
+    """The variables used after each operator of a pipeline.
+
+    The variables are kept once, those whose last use is latest first, with their number after each operator: the sets
+    of a long pipeline would take memory that is quadratic in its length.
+    """
+
+    __slots__ = ("_counts", "_names")
+
+    def __init__(self, names: Sequence[str], counts: Sequence[int]) -> None:
+        self._names = names
+        self._counts = counts
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    @overload
+    def __getitem__(self, at: int) -> frozenset[str]: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Liveness: ...
+
+    def __getitem__(self, at: int | slice) -> frozenset[str] | Liveness:
+        if isinstance(at, slice):
+            return Liveness(self._names, self._counts[at])
+        return frozenset(self._names[: self._counts[at]])
+
+
+def live_after(pipeline: ir.Pipeline, at_end: frozenset[str]) -> Liveness:
     """Return for each operator the variables used after it, given those used after the last one."""
-    needed = set(at_end)
-    live: list[frozenset[str]] = []
+    needed = dict.fromkeys(at_end)
+    counts: list[int] = []
     for op in reversed(pipeline):
-        live.append(frozenset(needed))
+        checkpoint()
+        counts.append(len(needed))
         match op:
             case ir.Expand():
-                needed |= {op.src_var, *((op.dst_var,) if op.dst_bound else ())}
+                needed[op.src_var] = None
+                if op.dst_bound:
+                    needed[op.dst_var] = None
             case ir.FindPaths() | ir.PathSteps():
-                needed |= set(op.bound_vars)
+                needed.update(dict.fromkeys(op.bound_vars))
             case ir.Filter():
-                needed |= set(ir.variables_of(op.condition))
+                needed.update(dict.fromkeys(ir.variables_of(op.condition)))
             case ir.AntiJoin() | ir.LeftJoin() | ir.InnerJoin():
-                needed |= set(op.outer_vars)
+                needed.update(dict.fromkeys(op.outer_vars))
             case ir.NodeScan() | ir.Stage():
                 pass
             case _:
                 assert_never(op)
-    return live[::-1]
+    return Liveness(tuple(needed), counts[::-1])

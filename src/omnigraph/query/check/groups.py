@@ -31,19 +31,25 @@ class Grouping:
     """The distinct keys and aggregates of the groups of a query."""
 
     def __init__(self) -> None:
-        self.exprs: list[ir.Expr] = []
+        self._numbers: dict[ir.Expr, int] = {}
+
+    @property
+    def exprs(self) -> list[ir.Expr]:
+        """The keys and aggregates in the order of their numbers."""
+        return list(self._numbers)
+
+    def __bool__(self) -> bool:
+        return bool(self._numbers)
 
     def column(self, expr: ir.Expr) -> ir.Prop | ir.GroupValue:
         """Return a key or an aggregate as a column of the group, and add it if it is new."""
-        if expr not in self.exprs:
-            self.exprs.append(expr)
-        return ir.group_column(self.exprs.index(expr), expr)
+        return ir.group_column(self._numbers.setdefault(expr, len(self._numbers)), expr)
 
     def is_shown(self, columns: Sequence[ir.ReturnColumn]) -> bool:
         """True if there are keys or aggregates and every key is a returned column."""
         shown = {ir.column_number(column.expr) for column in columns}
-        keys = {index for index, expr in enumerate(self.exprs) if not isinstance(expr, ir.Aggregate)}
-        return bool(self.exprs) and keys <= shown
+        keys = {index for expr, index in self._numbers.items() if not isinstance(expr, ir.Aggregate)}
+        return bool(self._numbers) and keys <= shown
 
     def over(self, expr: ir.Expr) -> ir.Expr:
         """Return a part of an item as a value of the group: an aggregate, a key, or an expression computed from these.
@@ -107,18 +113,22 @@ class GroupScope(_OnRows):
         items: Sequence[tuple[ast.Expr, ir.Expr]],
     ) -> None:
         super().__init__(rows, words)
-        self._exprs = exprs
-        self._items = items
+        self._columns: dict[ir.Expr, ir.Expr] = {}
+        for index, expr in enumerate(exprs):
+            self._columns.setdefault(expr, ir.group_column(index, expr))
+        self._returned: dict[ast.Expr, ir.Expr] = {}
+        for item, value in items:
+            self._returned.setdefault(item, value)
 
     def returned(self, expr: ast.Expr) -> ir.Expr | None:
         """Return the value of a returned item that is repeated here."""
-        return next((value for item, value in self._items if item == expr), None)
+        return self._returned.get(expr)
 
     def of_group(self, expr: ir.Expr, text: str, span: Span) -> ir.Expr:
         """Return the key or aggregate that equals an expression; T29 if there is none."""
-        for index, known in enumerate(self._exprs):
-            if known == expr:
-                return ir.group_column(index, known)
+        column = self._columns.get(expr)
+        if column is not None:
+            return column
         of_rows = isinstance(expr, ir.Prop) and expr.var != ir.GROUP
         of_rows = of_rows or (isinstance(expr, ir.Function) and expr.name == "type")
         if of_rows or isinstance(expr, ir.Aggregate | ir.Entity):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeGuard, assert_never
 
 from omnigraph.lang.diagnostics import Fault
@@ -113,7 +114,8 @@ class Results:
         if index is None:
             raise Silenced
         # With `distinct`, a column that repeats another one is also a key.
-        return self.found[index].expr if self.read.distinct else ir.ColumnRef(index, self.found[index].type)
+        expr = self.found[index].expr
+        return expr if self.read.distinct or isinstance(expr, ir.ColumnRef) else ir.ColumnRef(index, expr.type)
 
     def group_keys(self) -> None:
         """T9: the items beside an aggregate are keys: they depend on the row and are not rankings."""
@@ -170,10 +172,10 @@ class Results:
 
     def group_scope(self) -> GroupScope:
         """Return the scope of expressions over groups: aliases, repeated items, keys and aggregates."""
-        exprs = self.grouping.exprs or [column.expr for column in self.found]
+        grouped = bool(self.grouping)
+        exprs = self.grouping.exprs if grouped else [column.expr for column in self.found]
         values = [
-            column.expr if self.grouping.exprs else ir.group_column(index, column.expr)
-            for index, column in enumerate(self.found)
+            column.expr if grouped else ir.group_column(index, column.expr) for index, column in enumerate(self.found)
         ]
         words = {alias: None if index is None else values[index] for alias, index in self.aliases.items()}
         items = [(item.expr, value) for item, value in zip(self.valid_items, values, strict=True)]
@@ -250,12 +252,21 @@ class Results:
             if not isinstance(item.expr, ast.CallExpr):
                 hint = "groups are ordered by what the query returns: return it, or use an alias"
             raise self.unsupported(item, hint) from None
-        for index, column in enumerate(self.found):
-            if (column.expr if self.grouping.exprs else ir.group_column(index, column.expr)) == expr:
-                return ir.ColumnRef(index, column.type)
-        if self.read.distinct and self.grouping.exprs and not self.grouping.is_shown(self.found):
+        column = self.column_numbers.get(expr)
+        if column is not None:
+            return ir.ColumnRef(column, self.found[column].type)
+        if self.read.distinct and self.grouping and not self.grouping.is_shown(self.found):
             raise self.unsupported(item, "'distinct' removes duplicate rows: order by a returned item")
         return expr
+
+    @cached_property
+    def column_numbers(self) -> dict[ir.Expr, int]:
+        """The first column of each value over the groups."""
+        numbers: dict[ir.Expr, int] = {}
+        grouped = bool(self.grouping)
+        for index, column in enumerate(self.found):
+            numbers.setdefault(column.expr if grouped else ir.group_column(index, column.expr), index)
+        return numbers
 
     def scope_with_aliases(self) -> Scope:
         """Return the scope of a sort key: the variables, and the returned items by their aliases."""
@@ -274,7 +285,7 @@ class Results:
         if word.name not in self.aliases:
             hint = did_you_mean(word.name, self.aliases) or self.expressions.word_hint(word, self.scope)
             raise type_fault(None, f"'{word.name}' is not the alias of a returned item", word.span, hint)
-        if any(isinstance(sort.expr, ast.CallExpr) and sort.expr.function == "nearest" for sort in self.read.order):
+        if self.orders_by_nearest:
             raise type_fault(
                 "T18",
                 f"the alias '{word.name}' cannot be a sort key beside 'nearest'",
@@ -288,6 +299,11 @@ class Results:
         if isinstance(expr, ir.Nearest):
             raise type_fault("T18", f"'{word.name}' is the alias of 'nearest'", word.span, "order by nearest(…) itself")
         return expr if isinstance(expr, ir.Rank | ir.Constructed) else ir.ColumnRef(index, self.found[index].type)
+
+    @cached_property
+    def orders_by_nearest(self) -> bool:
+        """True if a sort key is a call of `nearest`."""
+        return any(isinstance(sort.expr, ast.CallExpr) and sort.expr.function == "nearest" for sort in self.read.order)
 
     def rank(self, item: ast.SortItem, rank: ir.Rank, position: int) -> None:
         """T17, T21: where a ranking can be a sort key."""

@@ -75,11 +75,16 @@ def _block(block: ResolvedBlock, bound: set[str]) -> Pipeline:
     """Return the pipeline of a block and add the variables that it binds to `bound`."""
     ops = _Traversal(block, bound).run()
     for optional in block.optionals:
-        ops.append(LeftJoin(optional.block.outer_vars, _block(optional.block, set(bound)), optional.variables))
+        ops.append(LeftJoin(optional.block.outer_vars, _inner(optional.block, bound), optional.variables))
         bound.update(optional.variables)
     ops += [Filter(condition) for condition in block.conditions]
-    ops += [AntiJoin(inner.outer_vars, _block(inner, set(bound))) for inner in block.negations]
+    ops += [AntiJoin(inner.outer_vars, _inner(inner, bound)) for inner in block.negations]
     return tuple(ops)
+
+
+def _inner(block: ResolvedBlock, bound: set[str]) -> Pipeline:
+    """Return the pipeline of a block inside another one. Only the variables that it uses are copied."""
+    return _block(block, bound.intersection(block.outer_vars))
 
 
 class _Traversal:

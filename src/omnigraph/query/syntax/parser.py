@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.lang.cursor import Cursor, name_of
+from omnigraph.lang.cursor import DEPTH_MAX, Cursor, name_of
 from omnigraph.lang.diagnostics import Fault
 from omnigraph.lang.spans import Name, Source, Span
 from omnigraph.lang.tokens import LOWER, UPPER, VAR, Comment, Token
@@ -164,6 +164,9 @@ class _QueryParser(WriteParser):
         part = self.part()
         refuse_valid(self.cursor)
         while self.cursor.at("with"):
+            if len(stages) >= DEPTH_MAX:
+                hint = "split it into several queries"
+                raise Fault(f"a query has at most {DEPTH_MAX} parts that end in 'with'", self.cursor.here, hint=hint)
             stages.append(self.result(*part, stage=True))
             part = self.part() if self.cursor.at("match") else ([], Span(0, 0))
         if not self.cursor.at("return"):

@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 from omnigraph.graph_handle import context_of
 from omnigraph.operations.migrate import read_ir
 from omnigraph.operations.requests import source_text
+from omnigraph.operations.stoppable import stoppable
 from omnigraph.schema.catalog import Catalog, EdgeType, InterfaceType, Metadata, NodeType, Property
 from omnigraph.schema.constraints import constraint_columns
 from omnigraph.schema.document import KINDS
@@ -57,16 +58,17 @@ def plan(caller: Caller, body: SchemaPlanRequest) -> SchemaPlanDocument:
 def apply(caller: Caller, body: SchemaApplyRequest) -> Answer:
     """Replace the schema of a branch and migrate its tables as one commit."""
     caller.audit["source"] = body.schema_source
-    result = caller.graph.apply_schema(
-        source_text(body.schema_source),
-        allow_data_loss=body.allow_data_loss,
-        allow_policy_breakage=body.allow_policy_breakage,
-        allow_query_breakage=body.allow_query_breakage,
-        branch=body.branch,
-        message=body.message,
-        if_commit=caller.if_commit,
-        idempotency_key=caller.idempotency_key,
-    )
+    with stoppable("schema change", caller.cancel, caller.long_timeout_s, writes=True):
+        result = caller.graph.apply_schema(
+            source_text(body.schema_source),
+            allow_data_loss=body.allow_data_loss,
+            allow_policy_breakage=body.allow_policy_breakage,
+            allow_query_breakage=body.allow_query_breakage,
+            branch=body.branch,
+            message=body.message,
+            if_commit=caller.if_commit,
+            idempotency_key=caller.idempotency_key,
+        )
     document = SchemaAppliedDocument.of({"uri": caller.uri, **result.to_json()})
     document.commit = caller.commit_document(result.commit_id)
     return Answer(document, commit=result.commit_id)

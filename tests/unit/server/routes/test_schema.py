@@ -135,3 +135,17 @@ def test_the_snapshot_lists_tables(server: ServerUnderTest, graph: og.Graph) -> 
 def test_the_snapshot_obeys_the_policy(guarded: ServerUnderTest) -> None:
     assert guarded.get("/snapshot", token="guest-token").status == 403
     assert guarded.get("/snapshot").status == 200
+
+
+def test_a_plan_obeys_the_time_limit(server: ServerUnderTest) -> None:
+    types = "".join(f"node T{number} {{ name: String @key }}\n" for number in range(3_000))
+    plan = server.post("/schema/plan", {"schema_source": NEW + types}, headers={"Omnigraph-Timeout-Ms": "1"})
+    assert (plan.status, plan.json["resource_limit"]["resource"]) == (413, "time")
+
+
+def test_an_explanation_and_a_lint_obey_the_time_limit(server: ServerUnderTest) -> None:
+    conditions = "\n".join(f"$p.age > {number}" for number in range(3_000))
+    body = {"query": f"query q() {{ match {{ $p: Person {conditions} }} return {{ $p.name }} }}"}
+    for path in ("/explain", "/lint"):
+        answer = server.post(path, body, headers={"Omnigraph-Timeout-Ms": "1"})
+        assert (answer.status, answer.json["resource_limit"]["resource"]) == (413, "time"), path

@@ -66,6 +66,9 @@ class Const:
     value: Any
     type: PropertyType
 
+    def __hash__(self) -> int:
+        return hash((tuple(self.value) if isinstance(self.value, list) else self.value, self.type))
+
 
 @dataclass(frozen=True, slots=True)
 class ParamRef:

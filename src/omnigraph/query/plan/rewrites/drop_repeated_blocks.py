@@ -14,12 +14,12 @@ def drop_repeated_blocks(pipeline: Pipeline) -> Pipeline:
     if sum(isinstance(op, AntiJoin) for op in pipeline) < 2:
         return pipeline
     kept: list[Op] = []
-    known: list[tuple[frozenset[str], Pipeline]] = []  # constants can be lists, which have no hash
+    known: set[tuple[frozenset[str], Pipeline]] = set()
     for op in pipeline:
         if isinstance(op, AntiJoin):
             form = frozenset(op.outer_vars), canonical(op.inner, op.outer_vars)
             if form in known:
                 continue
-            known.append(form)
+            known.add(form)
         kept.append(op)
     return tuple(kept)

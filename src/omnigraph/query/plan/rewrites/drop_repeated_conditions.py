@@ -11,7 +11,11 @@ from omnigraph.query.plan.ir import Filter, Op, Pipeline
 def drop_repeated_conditions(pipeline: Pipeline) -> Pipeline:
     """Return the pipeline with every condition once. A value is constant during an execution, also that of `now()`."""
     kept: list[Op] = []
+    known: set[Filter] = set()
     for op in pipeline:
-        if not isinstance(op, Filter) or op not in kept:
-            kept.append(op)
+        if isinstance(op, Filter):
+            if op in known:
+                continue
+            known.add(op)
+        kept.append(op)
     return tuple(kept)
