@@ -81,6 +81,8 @@ REACHED = (
     Reached("writes_per_actor", 0, add, 429, "overloaded", ("overload", "value")),
 )
 ELSEWHERE = {
+    "body_memory": "tests/security/test_floods.py",
+    "body_rate": "tests/unit/server/process/test_connections.py",
     "connections": "tests/unit/server/process/test_connections.py",
     "idle_s": "tests/unit/server/process/test_connections.py",
     "request_head_s": "tests/unit/server/process/test_connections.py",

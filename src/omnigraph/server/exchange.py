@@ -1,8 +1,8 @@
 """One request from its headers to its response.
 
-The order is that of the specification: authentication, headers and body, policy, admission, engine. Each step refuses
-with an error; `handle` turns every error into one form of answer, writes the audit record before the answer is sent,
-and logs one line.
+The order is: authentication, headers, policy, admission, body, engine. The policy may need the branch that a body
+names, and most bodies are small: up to 64 KiB of a JSON body are read first. Each step refuses with an error; `handle`
+turns every error into one form of answer, writes the audit record before the answer is sent, and logs one line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,15 @@ from omnigraph.server.caller import Caller
 from omnigraph.server.errors import CLIENT_CLOSED, RequestFault, document_of, headers_of, internal_error, status_of
 from omnigraph.server.messages import request as read
 from omnigraph.server.messages.answers import Chunk
-from omnigraph.server.messages.bodies import check_length, media_type, read_body, spool_body
+from omnigraph.server.messages.bodies import (
+    SMALL_BODY,
+    SpooledBody,
+    check_length,
+    media_type,
+    new_body_file,
+    read_body,
+    spool_body,
+)
 from omnigraph.server.messages.content_negotiation import (
     CONTENT_TYPES,
     Negotiated,
@@ -44,7 +52,7 @@ from omnigraph.server.messages.responses import AnyResponse, EventResponse, Resp
 from omnigraph.server.observability.request_observer import RequestObserver
 from omnigraph.server.reporter import Outcome, Reporter
 from omnigraph.server.route import Route
-from omnigraph.server.scheduling.admission import ANONYMOUS, ActorLimits, Lane
+from omnigraph.server.scheduling.admission import ANONYMOUS, ActorLimits, AdmittedWrite, Lane
 from omnigraph.server.scheduling.execution import LaneName, Stream, watching_disconnect
 from omnigraph.server.scheduling.inline_reads import BODY_MAX, LIMIT_S, ROWS_MAX, Key
 from omnigraph.server.scheduling.operations import Operation
@@ -62,6 +70,8 @@ ERROR_PAGE = "/docs/errors"
 _MIN_COMMIT_POLL_S = 0.05
 _WRITE_BYTES = 256
 """Estimated bytes of a write without a body."""
+_BODY_WEIGHT = 3
+"""The copies of a JSON body in memory: its bytes, its text and its values."""
 _SUFFIXES = {"application/x-ndjson": ".jsonl", "application/vnd.apache.arrow.stream": ".arrows"}
 _COMMON = {
     "Cache-Control": "private, no-cache",
@@ -103,6 +113,13 @@ class Exchange:
         self._input: Any = None
         self._commit: str | None = None
         self._body_begun = False
+        self._body_size = 0
+        """The declared or actual size of a body that is not small."""
+        self._body_memory = 0
+        self._write: AdmittedWrite | None = None
+        self._is_read_admitted = False
+        self._held = ExitStack()
+        """Ends what admission counts for the request."""
         self._disconnected = False
         self._stream: Stream | None = None
         self._first: Chunk | None = None
@@ -161,21 +178,20 @@ class Exchange:
         self._check_memory()
         if route.body != "json":
             self._decode_query()
-        if route.body == "json":
-            await self._read_json()
-        elif route.body == "stream":
-            self._gate(path)
-            await self._spool()
-        try:
-            if route.body != "stream":
+        with self._held:
+            try:
+                if route.body == "json":
+                    await self._read_json()
                 self._gate(path)
-            self._check_memory()
-            await self._wait_for_commit()
-            await self._decide_write(path)
-            return await self._admit(path)
-        finally:
-            if caller.body is not None:
-                caller.body.discard()
+                if route.body == "stream":
+                    await self._spool()
+                self._check_memory()
+                await self._wait_for_commit()
+                await self._decide_write(path)
+                return await self._admit(path)
+            finally:
+                if caller.body is not None:
+                    caller.body.discard()
 
     async def _pace_refusal(self) -> None:
         """Delay the answer if the caller is refused often."""
@@ -244,26 +260,66 @@ class Exchange:
             raise RequestFault(f"this route takes no parameter '{next(iter(given))}'", code="unknown_member")
 
     async def _read_json(self) -> None:
-        route, headers = self._route, self._headers
+        route, headers, execution = self._route, self._headers, self._server.execution
         limits = self._state.settings.limits
         limit = limits.envelope_bytes if route.limit == "envelope" else limits.body_bytes
-        check_length(headers.get("content-length"), limit)
-        self._body_begun = True
-        self._raw = self._caller.raw = await read_body(self._receive, limit, headers.get("content-encoding"))
+        limit = min(limit, limits.body_memory // (2 * _BODY_WEIGHT))
+        encoding = headers.get("content-encoding")
+        self._expect_body(limit, encoding)
+        self._raw = self._caller.raw = await read_body(
+            self._receive, limit, self._hold_json, partial(execution.call, "bodies"), encoding
+        )
         if self._raw:
             self._check_media_type()
         assert route.input is not None
-        self._input = decode_body(route.input, self._raw or b"{}", strict=route.strict)
+        decode = partial(decode_body, route.input, self._raw or b"{}", strict=route.strict)
+        self._input = decode() if len(self._raw) <= SMALL_BODY else await execution.call("bodies", decode)
         if route.writes_if is not None:
             self._caller.writes = self._is_given(route.writes_if)
 
     async def _spool(self) -> None:
-        headers, limit = self._headers, self._state.settings.limits.load_bytes
+        headers, limit, execution = self._headers, self._state.settings.limits.load_bytes, self._server.execution
         kind = self._check_media_type()
-        check_length(headers.get("content-length"), limit)
         encoding = headers.get("content-encoding")
+        self._expect_body(limit, encoding)
+        await self._count()
+        body = self._caller.body = SpooledBody(new_body_file(_SUFFIXES.get(kind, "")), kind)
+        await spool_body(self._receive, limit, body, self._hold_spooled, partial(execution.call, "bodies"), encoding)
+
+    def _expect_body(self, limit: int, encoding: str | None) -> None:
+        """Refuse a body whose declared size exceeds the limit, and note the size."""
+        length = self._headers.get("content-length")
+        check_length(length, limit)
+        if encoding is None and length is not None and length.isdigit():
+            self._body_size = int(length)
         self._body_begun = True
-        self._caller.body = await spool_body(self._receive, limit, kind, _SUFFIXES.get(kind, ""), encoding)
+
+    async def _hold_json(self, size: int) -> None:
+        """Admit a request whose body is not small, and count the memory of the body."""
+        if not self._body_memory:
+            self._check_possible()
+        self._body_size = max(self._body_size, size)
+        await self._count()
+        bodies, actor = self._server.admission.bodies, self._caller.actor or ANONYMOUS
+        more = self._body_size * _BODY_WEIGHT - self._body_memory
+        if more:
+            bodies.grow(actor, more, self._state.settings.limits.body_memory)
+            self._held.callback(bodies.shrink, actor, more)
+            self._body_memory += more
+
+    async def _hold_spooled(self, size: int) -> None:
+        """Count the bytes of a body in its file."""
+        self._body_size = max(self._body_size, size)
+        await self._count()
+
+    def _check_possible(self) -> None:
+        """Refuse a caller who has the right to this action on no branch."""
+        access = self._caller.access
+        if access is None:
+            return
+        for gate in self._route.gates:
+            if gate.given is None and not gate.hides:
+                access.check_possible(gate.action)
 
     def _check_media_type(self) -> str:
         kind = media_type(self._headers.get("content-type"))
@@ -382,20 +438,15 @@ class Exchange:
     async def _run_in_lane(self, name: LaneName, path: Mapping[str, str]) -> AnyResponse:
         """Take the slots of the actor and of a lane, and run the request in a thread."""
         route, caller, server = self._route, self._caller, self._server
-        limits = self._state.settings.limits
         actor = caller.actor or ANONYMOUS
-        bounds = ActorLimits(limits.reads_per_actor, limits.writes_per_actor, limits.bytes_per_actor)
-        with ExitStack() as held:
-            if caller.writes:
-                held.callback(server.admission.write(actor, self._estimate(), bounds))
-            else:
-                held.callback(server.admission.read(actor, bounds))
+        await self._count()
+        with self._held.pop_all() as held:
             started = time.perf_counter()
             lane = server.execution.lanes[name]
             operation = server.operations.start(caller, route, name, self._operation_branch(path))
             caller.operation = operation
             held.callback(server.operations.end, operation)
-            await self._enter(lane, operation, actor, limits.queue_s)
+            await self._enter(lane, operation, actor, self._state.settings.limits.queue_s)
             held.callback(lane.leave, actor)
             self._mark("queue", started, time.perf_counter())
             operation.begin()
@@ -443,9 +494,23 @@ class Exchange:
             return execution.track_maintenance(caller.cancel)
         return execution.track_write()
 
-    def _estimate(self) -> int:
-        body = self._caller.body
-        return body.size if body is not None else max(len(self._raw), _WRITE_BYTES)
+    async def _count(self) -> None:
+        """Count the request for its actor. A write over the limits of its actor waits for its turn."""
+        caller, admission, limits = self._caller, self._server.admission, self._state.settings.limits
+        actor = caller.actor or ANONYMOUS
+        size = max(self._body_size, len(self._raw), _WRITE_BYTES)
+        if self._write is not None:
+            self._write.resize(size)
+            return
+        if self._is_read_admitted and not caller.writes:
+            return
+        bounds = ActorLimits(limits.reads_per_actor, limits.writes_per_actor, limits.bytes_per_actor)
+        if caller.writes:
+            self._write = await admission.write(actor, size, bounds, limits.queue_s)
+            self._held.callback(self._write.release)
+        else:
+            self._held.callback(admission.read(actor, bounds))
+            self._is_read_admitted = True
 
     def _on_disconnect(self) -> None:
         self._disconnected = True

@@ -21,8 +21,16 @@ from omnigraph.wire.requests.request import Request
 
 DEPTH_MAX = 32
 """Largest nesting of arrays and objects in a member."""
+VALUES_MAX = 500_000
+"""Largest number of values in a body. One takes up to a hundred times the memory of its text."""
+DIGITS_MAX = 400
+"""Largest number of characters of a number. The time to read an integer grows with their square."""
+_STEP_BYTES = 64 * 1024
+"""Bodies up to this size are too small for the limits of values; larger ones are counted in parts of this size."""
 _SHOWN_MAX = 60
 _PLACE = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_NUMBER = b"0123456789+-.eE"
+_NO_NUMBER = re.compile(rb"[^0-9+\-.eE]+")
 _STEP = re.compile(r"([^.\[]+)|\[(\d+|\.\.\.)\]")
 _WORDS = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _TYPES = re.compile(r"`([\w |]+)`")
@@ -86,6 +94,7 @@ def decode_query(
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
+    _check_values(body)
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -104,6 +113,35 @@ def _json_object(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         _not_json(f"the body is {_article(_json_type(value))}; an object is required")
     return value
+
+
+def _check_values(body: bytes) -> None:
+    """Refuse a body whose values take too much time or memory, before it is decoded."""
+    if len(body) <= _STEP_BYTES:
+        return
+    values, digits = 1, 0
+    for part in _outside_texts(body):
+        values += sum(part.count(mark) for mark in (b",", b"[", b"{"))
+        if values > VALUES_MAX:
+            _not_json(f"the body has more than {VALUES_MAX:,} values")
+        longest = max(map(len, _NO_NUMBER.split(b"0" * min(digits, DIGITS_MAX) + part)))
+        if longest > DIGITS_MAX:
+            _not_json(f"the body has a number of more than {DIGITS_MAX} characters")
+        digits = len(part) - len(part.rstrip(_NUMBER))
+
+
+def _outside_texts(body: bytes) -> Iterator[bytes]:
+    """Yield the parts of a JSON text that are outside of its strings, without the quotes."""
+    start, inside = 0, False
+    while start < len(body):
+        part = body[start : start + _STEP_BYTES]
+        # An escape is not cut: in a string, a run of backslashes begins an escape with every second one.
+        cut = (len(part) - len(part.rstrip(b"\\"))) % 2 if start + len(part) < len(body) else 0
+        part = part[: len(part) - cut]
+        start += len(part)
+        pieces = part.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        yield b" ".join(pieces[inside::2])
+        inside ^= len(pieces) % 2 == 0
 
 
 def _not_json(message: str) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pkgutil import iter_modules
@@ -14,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import InputError
-from omnigraph.wire import requests
-from omnigraph.wire.decoding import DEPTH_MAX, decode_body, decode_query
+from omnigraph.wire import decoding, requests
+from omnigraph.wire.decoding import DEPTH_MAX, VALUES_MAX, decode_body, decode_query
 from omnigraph.wire.requests.admin import PolicyTestRequest
 from omnigraph.wire.requests.branches import BranchCreateRequest, BranchMergeRequest
 from omnigraph.wire.requests.changes import DiffQuery
@@ -240,3 +241,44 @@ def test_any_query_string_is_an_input_or_an_input_error(
     values = st.lists(st.text() | st.sampled_from(["1", "true", "main", "nan", "null", "9" * 5_000]), max_size=3)
     parameters = data.draw(st.dictionaries(st.sampled_from([*names, "x"]), values, max_size=5))
     assert outcome(lambda: decode_query(type_, parameters, strict=strict)) in (type_.__name__, *CODES[1:])
+
+
+def json_texts() -> st.SearchStrategy[str]:
+    marks = st.text(alphabet='a"\\,[{:1é\n', max_size=12)
+    values = st.recursive(
+        st.integers() | marks,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(marks, inner, max_size=4),
+        max_leaves=20,
+    )
+    return values.map(json.dumps)
+
+
+@given(json_texts(), st.integers(2, 9))
+def test_values_are_counted_outside_of_texts(text: str, step: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoding, "_STEP_BYTES", step)
+        counted = b"".join(decoding._outside_texts(text.encode()))
+    expected = re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
+    assert {mark: counted.decode().count(mark) for mark in ",[{:1"} == {mark: expected.count(mark) for mark in ",[{:1"}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"params":{"a":[' + b"1," * VALUES_MAX + b"1]}}", "more than 500,000 values"),
+        (b'{"params":{"a":' + b"[" * VALUES_MAX, "more than 500,000 values"),
+        (b'{"params":{"a":"' + b"x" * 65_400 + b'","b":' + b"9" * 600 + b"}}", "a number of more than 400 characters"),
+        (b'{"params":{"a":' + b"9" * 100_000 + b"}}", "a number of more than 400 characters"),
+    ],
+    ids=["values", "nesting", "a number across two parts", "a long number"],
+)
+def test_large_bodies_of_costly_values_are_refused(body: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        decode_body(ReadRequest, body, strict=True)
+    assert caught.value.code == "bad_json"
+
+
+def test_large_bodies_of_texts_are_decoded() -> None:
+    text = '[{,\\"1' * 200_000
+    body = json.dumps({"data": text}).encode()
+    assert decode_body(IngestRequest, body, strict=True) == IngestRequest(data=text)

@@ -33,6 +33,8 @@ class ServerLimits:
     body_bytes: int
     envelope_bytes: int
     load_bytes: int
+    body_memory: int
+    body_rate: int
     header_bytes: int
     url_bytes: int
     query_s: float

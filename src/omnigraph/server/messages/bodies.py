@@ -1,36 +1,53 @@
 """Request bodies: read within a limit, into memory or into a temporary file.
 
+The first 64 KiB of a body are free. Before more of it is kept, `Hold` counts it and can refuse it. Steps that take
+longer than the parse of a request run in threads: decompression, and writes to the file.
+
 A temporary file is locked while its process uses it. A process that is killed leaves its files; the next one that
 starts removes those that nobody has locked.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import errno
+import shutil
 import sys
 import tempfile
 import time
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
+from omnigraph.errors import Overloaded
 from omnigraph.server.errors import RequestFault
 
 if sys.platform != "win32":
     # Windows does not remove an open file: no lock is necessary.
     import fcntl
 
-_INFLATED_BYTES = 1 << 20
-"""Largest part of a body that is decompressed at once."""
+SMALL_BODY = 64 * 1024
+"""A body of up to this many bytes is read and decoded at once."""
+DISK_FREE = 64 << 20
+"""Bytes that a body leaves free on the disk of its file."""
+_STEP_BYTES = 1 << 20
+"""Largest part of a body that is decompressed or written at once."""
+_MEMBERS = 64
+"""Largest number of members of a gzip body that are decompressed at once."""
 _PREFIX = "omnigraph-body-"
 _ABANDONED_S = 60.0
 """The age from which a file without a lock is abandoned; a younger one may not be locked yet."""
+
+
+Hold = Callable[[int], Awaitable[None]]
+"""Counts the size of a body so far before more of it is kept; raises an error to refuse it."""
+RunInThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 @dataclass
@@ -46,10 +63,37 @@ class SpooledBody:
         """The file."""
         return Path(self.file.name)
 
+    def write(self, data: bytes) -> None:
+        """Append to the file; `Overloaded` if the disk has too little free space."""
+        free = shutil.disk_usage(self.path.parent).free - len(data)
+        try:
+            if free < DISK_FREE:
+                raise _disk_full(free)
+            self.file.write(data)
+            self.file.flush()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise _disk_full(free) from None
+
     def discard(self) -> None:
         """Remove the file."""
-        self.file.close()
+        # What the disk could not take is written again by `close`.
+        with contextlib.suppress(OSError):
+            self.file.close()
         self.path.unlink(missing_ok=True)
+
+
+def _disk_full(free: int) -> Overloaded:
+    return Overloaded(
+        f"the disk of temporary files has no space for the body: {DISK_FREE:,} bytes of it stay free; "
+        "nothing was executed",
+        scope="server",
+        retry_after_s=5,
+        limit="disk",
+        value=DISK_FREE,
+        actual=max(free, 0),
+    )
 
 
 def new_body_file(suffix: str) -> IO[bytes]:
@@ -102,50 +146,57 @@ def too_large(limit: int) -> RequestFault:
     )
 
 
-async def read_body(receive: Receive, limit: int, encoding: str | None = None) -> bytes:
+async def read_body(receive: Receive, limit: int, hold: Hold, run: RunInThread, encoding: str | None = None) -> bytes:
     """Return a body; refuse it as soon as it exceeds the limit."""
     if encoding is None:
-        return await _read_plain(receive, limit)
-    parts: list[bytes] = []
-    size = 0
-    async for part in _parts(receive, encoding, limit):
-        size += len(part)
-        if size > limit:
-            raise too_large(limit)
-        parts.append(part)
-    return b"".join(parts)
+        return await _read_plain(receive, limit, hold)
+    body = bytearray()
+    async for part in _parts(receive, encoding, limit, run):
+        await _check_size(len(body) + len(part), limit, hold)
+        body += part
+    return bytes(body)
 
 
-async def _read_plain(receive: Receive, limit: int) -> bytes:
+async def _read_plain(receive: Receive, limit: int, hold: Hold) -> bytes:
     """Return a body that is not compressed. Most have one part; an iterator takes longer than the part."""
     part, more = await _receive_part(receive)
-    parts, size = [part], len(part)
-    while more and size <= limit:
+    await _check_size(len(part), limit, hold)
+    if not more:
+        return part
+    body = bytearray(part)
+    while more:
         part, more = await _receive_part(receive)
-        parts.append(part)
-        size += len(part)
+        await _check_size(len(body) + len(part), limit, hold)
+        body += part
+    return bytes(body)
+
+
+async def _check_size(size: int, limit: int, hold: Hold) -> None:
     if size > limit:
         raise too_large(limit)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    if size > SMALL_BODY:
+        await hold(size)
 
 
-async def spool_body(receive: Receive, limit: int, kind: str, suffix: str, encoding: str | None = None) -> SpooledBody:
-    """Write a body to a temporary file; refuse it as soon as it exceeds the limit."""
-    body = SpooledBody(new_body_file(suffix), kind)
-    try:
-        async for part in _parts(receive, encoding, limit):
-            body.size += len(part)
-            if body.size > limit:
-                raise too_large(limit)
-            body.file.write(part)
-        body.file.flush()
-    except BaseException:
-        body.discard()
-        raise
-    return body
+async def spool_body(
+    receive: Receive, limit: int, body: SpooledBody, hold: Hold, run: RunInThread, encoding: str | None = None
+) -> None:
+    """Write a body to its file; refuse it as soon as it exceeds the limit."""
+    pending = bytearray()
+    async for part in _parts(receive, encoding, limit, run):
+        body.size += len(part)
+        await _check_size(body.size, limit, hold)
+        pending += part
+        if len(pending) >= _STEP_BYTES:
+            await run(partial(body.write, bytes(pending)))
+            pending.clear()
+    if len(pending) > SMALL_BODY:
+        await run(partial(body.write, bytes(pending)))
+    elif pending:
+        body.write(bytes(pending))
 
 
-async def _parts(receive: Receive, encoding: str | None, limit: int) -> AsyncIterator[bytes]:
+async def _parts(receive: Receive, encoding: str | None, limit: int, run: RunInThread) -> AsyncIterator[bytes]:
     encoding = (encoding or "identity").strip().lower()
     if encoding == "identity":
         async for part in _raw_parts(receive):
@@ -158,7 +209,7 @@ async def _parts(receive: Receive, encoding: str | None, limit: int) -> AsyncIte
             code="unsupported_media_type",
             hint="send the body as it is, or compressed with gzip",
         )
-    async for part in _inflated(receive, limit):
+    async for part in _inflated(receive, limit, run):
         yield part
 
 
@@ -178,26 +229,51 @@ async def _receive_part(receive: Receive) -> tuple[bytes, bool]:
     return message.get("body", b""), message.get("more_body", False)
 
 
-async def _inflated(receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """Yield the decompressed body in parts of bounded size, so that a small body cannot expand without limit.
-
-    A gzip file can consist of several members, one behind the other, as parallel compressors write them.
-    """
-    inflater = _inflater()
+async def _inflated(receive: Receive, limit: int, run: RunInThread) -> AsyncIterator[bytes]:
+    """Yield the decompressed body in parts of bounded size, so that a small body cannot expand without limit."""
+    inflater, size = _Inflater(), 0
     try:
         async for part in _raw_parts(receive):
-            while part:
-                if inflater.eof:
-                    inflater = _inflater()
-                yield inflater.decompress(part, min(limit + 1, _INFLATED_BYTES))
-                part = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
-                # Other requests run between the parts of a body that expands much.
-                await asyncio.sleep(0)
+            size += len(part)
+            if size > limit:
+                # Members without content expand to nothing.
+                raise too_large(limit)
+            inflater.input = part
+            if size <= SMALL_BODY:
+                yield inflater.take(SMALL_BODY)
+            while inflater.input:
+                yield await run(partial(inflater.take, _STEP_BYTES))
     except zlib.error:
         raise RequestFault("the body is not valid gzip data", code="bad_encoding") from None
-    if not inflater.eof:
+    if not inflater.is_complete:
         raise RequestFault("the gzip data of the body is incomplete", code="bad_encoding")
 
 
-def _inflater() -> zlib._Decompress:
-    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+class _Inflater:
+    """Decompresses gzip data in steps.
+
+    A gzip file can consist of several members, one behind the other, as parallel compressors write them.
+    """
+
+    def __init__(self) -> None:
+        self.input = b""
+        """What is not decompressed yet."""
+        self._member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+
+    @property
+    def is_complete(self) -> bool:
+        """True after the end of a member."""
+        return self._member.eof
+
+    def take(self, most: int) -> bytes:
+        """Decompress up to `most` bytes, of `_MEMBERS` members or fewer."""
+        parts: list[bytes] = []
+        for _ in range(_MEMBERS):
+            if self._member.eof:
+                self._member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+            parts.append(self._member.decompress(self.input, most))
+            most -= len(parts[-1])
+            self.input = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+            if not self.input or not most:
+                break
+        return b"".join(parts)

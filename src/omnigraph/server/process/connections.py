@@ -1,4 +1,4 @@
-"""Limits of connections: their number, the time of a request head, idle time, and the size of a head.
+"""Limits of connections: their number, the time and size of a request head, the rate of a body, and idle time.
 
 uvicorn bounds the time between two requests. The protocol classes here add the rest, for both HTTP parsers. They record
 times; one task per process compares them with the limits once a second, so that a request costs no timer.
@@ -22,6 +22,8 @@ from omnigraph.wire.errors import error_document
 
 SWEEP_S = 1.0
 """The interval at which connections are compared with the limits."""
+BODY_WINDOW_S = 10.0
+"""The time over which the rate of a body is measured."""
 _SLACK = 4096
 """Bytes of a head that are neither URL nor headers, such as the request line and separators."""
 _log = logging.getLogger(__name__)
@@ -34,6 +36,10 @@ class ConnectionTimes:
     last_data: float
     head_since: float | None = None
     head_bytes: int = 0
+    received: int = 0
+    """Bytes of the client since the connection was opened."""
+    body: tuple[int, float] | None = None
+    """The bytes that were received when the measurement of the rate of a body began, and its time."""
     unsent: tuple[int, float] | None = None
     """Bytes that the client does not read, and since when their number is the same."""
 
@@ -48,7 +54,7 @@ class ConnectionUsage:
     refused: int = 0
     """The number of connections over the limit since the start of the process."""
     timed_out: int = 0
-    """The number of connections that were closed for a slow head, idleness or an unread response."""
+    """The number of connections that were closed for a slow head or body, idleness or an unread response."""
 
 
 def raw_response(status: int, body: bytes, *headers: str) -> bytes:
@@ -106,6 +112,7 @@ class GuardedProtocol(_Base):
             return
         times = self.times
         times.last_data = time.monotonic()
+        times.received += len(data)
         super().data_received(data)
         if not self.in_head():
             times.head_since, times.head_bytes = None, 0
@@ -155,9 +162,13 @@ class GuardedProtocol(_Base):
         if self.transport.is_closing():
             return
         cycle: Any = self.cycle
-        if cycle is None or cycle.response_complete:
+        if cycle is None or cycle.response_complete or self._is_first_unanswered(cycle):
             self.transport.write(raw_response(status, error_body(message, "bad_request", reason)))
         self.transport.close()
+
+    def _is_first_unanswered(self, cycle: Any) -> bool:
+        """True if a response to the last request would follow those to all requests before it."""
+        return not cycle.response_started and self.unanswered() == [cycle]
 
     def check_times(self, now: float) -> None:
         """Close the connection if it exceeds a limit of time."""
@@ -167,6 +178,10 @@ class GuardedProtocol(_Base):
         if times.head_since is not None and now - times.head_since > limits.request_head_s:
             self.usage.timed_out += 1
             self.refuse(408, f"the request head did not arrive within {limits.request_head_s:g} s", "head_timeout")
+        elif self._is_slow_body(now):
+            self.usage.timed_out += 1
+            message = f"the request body arrived at less than {limits.body_rate:,} bytes per second"
+            self.refuse(408, message, "slow_body")
         elif self._is_unread(now) or (self._awaits_client() and now - times.last_data > limits.idle_s):
             self.usage.timed_out += 1
             _log.debug("closed an idle connection")
@@ -178,6 +193,22 @@ class GuardedProtocol(_Base):
         if cycle is None or cycle.response_complete:
             return True
         return cycle.more_body and not self.flow.read_paused
+
+    def _is_slow_body(self, now: float) -> bool:
+        """True if the client sends a body at less than the smallest rate, while the server reads."""
+        times = self.times
+        cycle: Any = self.cycle
+        if not self._awaits_client() or cycle is None or cycle.response_complete or cycle.waiting_for_100_continue:
+            times.body = None
+            return False
+        if times.body is None:
+            times.body = times.received, now
+        before, since = times.body
+        seconds = now - since
+        if seconds < BODY_WINDOW_S:
+            return False
+        times.body = times.received, now
+        return times.received - before < self.limits.body_rate * seconds
 
     def _is_unread(self, now: float) -> bool:
         """True if the client has read nothing of a response for the idle time."""

@@ -22,7 +22,7 @@ from omnigraph.engine.exec.cancellation import Cancellation
 from omnigraph.server.messages.answers import Chunk
 from omnigraph.server.scheduling.admission import Lane
 
-LaneName = Literal["reads", "writes", "exports", "slow", "streams", "audit"]
+LaneName = Literal["reads", "writes", "exports", "slow", "streams", "audit", "bodies"]
 
 WATCH_AFTER_S = 0.02
 """A call that takes longer is watched for a disconnect of its client; most calls are shorter than the watch costs."""
@@ -46,6 +46,7 @@ class Execution:
             "slow": 2,
             "streams": streams,
             "audit": 2,
+            "bodies": 2,
         }
         self.lanes = {name: Lane(name, count) for name, count in slots.items()}
         # An event stream polls now and then; a few threads serve all of them.

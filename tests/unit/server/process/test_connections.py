@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -119,6 +121,43 @@ def test_a_body_that_stops_is_closed(short_idle: Running):
     with connect(short_idle) as connection:
         connection.sendall(b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
         assert read_all(connection) == b""
+
+
+def test_a_body_that_arrives_slowly_is_refused(served: Running):
+    """The clock of the check is the test's own: the windows of the rate pass at once."""
+    start = time.monotonic()
+
+    def check(seconds: float) -> None:
+        done = threading.Event()
+
+        def look() -> None:
+            for connection in tuple(served.lifecycle.connections):
+                connection.check_times(start + seconds)
+            done.set()
+
+        served.lifecycle._loop.call_soon_threadsafe(look)
+        assert done.wait(WAIT_S)
+
+    def received(count: int) -> None:
+        wait_for(lambda: [each.times.received for each in served.lifecycle.connections] == [count])
+
+    rate = served.holder.current.settings.limits.body_rate
+    head = b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
+    wait_for(lambda: not served.lifecycle.connections)
+    with connect(served) as connection:
+        connection.sendall(head)
+        received(len(head))
+        check(1)
+        enough = int(rate * connections.BODY_WINDOW_S)
+        connection.sendall(b"x" * 2 * enough)
+        received(len(head) + 2 * enough)
+        check(1 + connections.BODY_WINDOW_S)
+        connection.sendall(b"x" * (enough - 1))
+        received(len(head) + 3 * enough - 1)
+        check(1 + 2 * connections.BODY_WINDOW_S - 0.01)
+        check(1 + 2 * connections.BODY_WINDOW_S)
+        status, document = parts(read_all(connection))
+    assert (status, document["reason"]) == (408, "slow_body")
 
 
 def test_a_client_that_reads_nothing_is_closed(short_idle: Running):
