@@ -24,7 +24,8 @@ from omnigraph.schema.catalog import RESERVED_COLUMNS, Catalog
 from omnigraph.suggestions import did_you_mean, known_types, listing
 from omnigraph.types import PropertyType
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?')
+"""A string, or the rest of a line without its end. The possessive quantifier keeps time and memory linear."""
 _STRUCTURE = re.compile(rb"[{}\[\],:]")
 
 

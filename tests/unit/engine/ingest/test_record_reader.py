@@ -156,6 +156,12 @@ def test_a_line_may_have_131072_structural_characters(extra, fits):
             read(line)
 
 
+def test_a_long_line_of_quotes_without_an_end_is_read_once():
+    """Its time would grow with the square of its length if each quote began another search."""
+    with pytest.raises(RecordError, match=r"^line 1: not valid JSON: Input data was truncated$"):
+        read('{"type":"Person","data":{"name":"' + '\\"' * 500_000)
+
+
 # -- wrong records -----------------------------------------------------------------------------------
 
 
