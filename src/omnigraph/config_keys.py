@@ -317,7 +317,7 @@ SERVER_SETTINGS: tuple[Setting, ...] = (
     Setting("limits.load_bytes", "size", GIB, "Size of a streamed load."),
     Setting("limits.body_memory", "size", 512 * MIB, "Memory of all JSON bodies over 64 KiB. Each counts three times "
             "its size, for its text and its values. One actor may have half of it."),
-    Setting("limits.body_rate", "size", 1 << 10, "Bytes per second, over 10 seconds, below which the upload of a body "
+    Setting("limits.body_rate", "size", 1 << 10, "Bytes per second, over 30 seconds, below which the upload of a body "
             "ends with status 408. 0 permits any rate.", restart=True),
     Setting("limits.header_bytes", "size", 16 << 10, "Size of the request headers.", restart=True),
     Setting("limits.url_bytes", "size", 8 << 10, "Length of path and query string.", restart=True),

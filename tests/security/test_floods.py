@@ -246,8 +246,9 @@ def test_a_load_that_grows_over_the_bytes_of_its_actor_ends_while_it_is_spooled(
                 client.sendall(chunk)
             status, document = answer(client)
         assert (status, document["overload"]["limit"]) == (429, "bytes_per_actor")
-        with begin(server, PATH, b"", NDJSON, length=4 * MIB) as client:
-            assert answer(client)[0] == 429, "the declared size suffices"
+        with begin(server, PATH, b"", NDJSON, "Expect: 100-continue", length=4 * MIB) as client:
+            refusal = client.recv(65536)
+            assert (statuses(refusal), b"connection: close" in refusal) == ([429], True), "the declared size suffices"
     assert list(folder.iterdir()) == []
 
 

@@ -266,6 +266,7 @@ class Exchange:
         limit = min(limit, limits.body_memory // (2 * _BODY_WEIGHT))
         encoding = headers.get("content-encoding")
         self._expect_body(limit, encoding)
+        self._body_begun = True
         self._raw = self._caller.raw = await read_body(
             self._receive, limit, self._hold_json, partial(execution.call, "bodies"), encoding
         )
@@ -283,6 +284,7 @@ class Exchange:
         encoding = headers.get("content-encoding")
         self._expect_body(limit, encoding)
         await self._count()
+        self._body_begun = True
         body = self._caller.body = SpooledBody(new_body_file(_SUFFIXES.get(kind, "")), kind)
         await spool_body(self._receive, limit, body, self._hold_spooled, partial(execution.call, "bodies"), encoding)
 
@@ -292,7 +294,6 @@ class Exchange:
         check_length(length, limit)
         if encoding is None and length is not None and length.isdigit():
             self._body_size = int(length)
-        self._body_begun = True
 
     async def _hold_json(self, size: int) -> None:
         """Admit a request whose body is not small, and count the memory of the body."""

@@ -22,7 +22,7 @@ from omnigraph.wire.errors import error_document
 
 SWEEP_S = 1.0
 """The interval at which connections are compared with the limits."""
-BODY_WINDOW_S = 10.0
+BODY_WINDOW_S = 30.0
 """The time over which the rate of a body is measured."""
 _SLACK = 4096
 """Bytes of a head that are neither URL nor headers, such as the request line and separators."""
@@ -157,12 +157,15 @@ class GuardedProtocol(_Base):
         """Refuse bytes that are not HTTP."""
         self.refuse(400, msg, "bad_http")
 
-    def refuse(self, status: int, message: str, reason: str) -> None:
-        """Answer with an error and close the connection; a response under way is cut."""
+    def refuse(self, status: int, message: str, reason: str, *, answers_body: bool = False) -> None:
+        """Answer with an error and close the connection; a response under way is cut.
+
+        A request whose body is incomplete gets an answer only with `answers_body`.
+        """
         if self.transport.is_closing():
             return
         cycle: Any = self.cycle
-        if cycle is None or cycle.response_complete or self._is_first_unanswered(cycle):
+        if cycle is None or cycle.response_complete or (answers_body and self._is_first_unanswered(cycle)):
             self.transport.write(raw_response(status, error_body(message, "bad_request", reason)))
         self.transport.close()
 
@@ -181,7 +184,7 @@ class GuardedProtocol(_Base):
         elif self._is_slow_body(now):
             self.usage.timed_out += 1
             message = f"the request body arrived at less than {limits.body_rate:,} bytes per second"
-            self.refuse(408, message, "slow_body")
+            self.refuse(408, message, "slow_body", answers_body=True)
         elif self._is_unread(now) or (self._awaits_client() and now - times.last_data > limits.idle_s):
             self.usage.timed_out += 1
             _log.debug("closed an idle connection")
