@@ -7,6 +7,7 @@ finds the expired lease and removes them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,15 @@ from omnigraph.errors import Conflict, Damaged, Denied, HeadMoved
 from omnigraph.operations.embed.embedder import ColumnEmbedder, GraphEmbedder
 from omnigraph.operations.load.load import ensure_branch, on_new_branch, tried
 from omnigraph.operations.load.load_request import LoadRequest, check_missing, check_mode
-from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, load_options, record_result
+from omnigraph.operations.load.load_result import (
+    LoadResult,
+    Reject,
+    finished,
+    load_notes,
+    load_options,
+    merge_notes,
+    record_result,
+)
 from omnigraph.operations.load.load_rules import drop_aliases
 from omnigraph.pipeline.finalize_task import ChangedFragments, DeleteWork, FinalizeWork, finalize
 from omnigraph.pipeline.job import Job, embed_settings
@@ -309,6 +318,16 @@ class _BulkLoad:
             sum(table.embedded for table in staging.tables.values()) + sum(table.embedded for table in made),
             sum(table.waiting for table in staging.tables.values()) + sum(table.waiting for table in made),
             rejected_count=len(rejects),
-            notes=(*dict.fromkeys(read), *load_notes(loaded, again)),
+            notes=(*dict.fromkeys(read), *load_notes(loaded, again), *self._merge_notes(outcome)),
         )
         record_result(transaction, self.result, job=self.id)
+
+    def _merge_notes(self, outcome: Outcome) -> tuple[str, ...]:
+        existing: dict[str, list[str]] = {}
+        counts: Counter[str] = Counter()
+        for done in outcome.completed if self.request.dry_run else ():
+            for key, table in done.tables.items():
+                if TableKey.parse(key).kind == "node":
+                    existing.setdefault(key, []).extend(table.examples)
+                    counts[key] += table.existing
+        return merge_notes(existing, counts)

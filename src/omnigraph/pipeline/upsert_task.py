@@ -69,6 +69,10 @@ class CompletedTable:
     lacking: list[tuple[list[int], str, str]] = field(default_factory=list)
     embedded: int = 0
     waiting: int = 0
+    existing: int = 0
+    """The number of rows that replace committed ones."""
+    examples: list[str] = field(default_factory=list)
+    """The first three of their ids in order."""
 
 
 @dataclass
@@ -186,6 +190,9 @@ class _BucketMerge:
                 return
         found = pc.index_in(one_array(rows["id"]), value_set=one_array(self.matches["id"]))
         replaces = np.asarray(pc.is_valid(found))
+        made.existing = int(replaces.sum())
+        ids = one_array(rows["id"]).filter(pa.array(replaces))
+        made.examples = ids.take(pc.bottom_k_unstable(ids, k=3)).to_pylist()
         # Only the first rows of a fragment can take over row ids.
         order = np.concatenate([np.flatnonzero(replaces), np.flatnonzero(~replaces)])
         hits = self.matches.take(one_array(found.take(pa.array(order[: replaces.sum()]))))

@@ -76,6 +76,7 @@ def _comment(table: TypedTable, column: str) -> str:
         parts.append(f"column '{_one_line(column)}'")
     if column == table.key:
         parts.append(f"unique and never empty in {rows_text(table.sample.rows)}")
+        parts += [table.key_reason] if table.key_reason else []
         parts += [f"also unique: {', '.join(map(_one_line, table.also_unique))}"] if table.also_unique else []
         reason = table.columns[column].reason
         parts += [reason] if reason.startswith("looks like") else []

@@ -17,7 +17,7 @@ from omnigraph.operations.inference.cell_types import cell_type
 from omnigraph.operations.inference.draft import DraftTable, SchemaDraft
 from omnigraph.operations.inference.draft_text import UNIQUE_PAIRS, block, header, null_words, property_lines
 from omnigraph.operations.inference.graph_files import graph_inputs, infer_graph
-from omnigraph.operations.inference.keys import TypedTable, choose_key
+from omnigraph.operations.inference.keys import TypedTable, choose_keys
 from omnigraph.operations.inference.names import property_names, type_name
 from omnigraph.operations.inference.references import (
     DraftEdge,
@@ -91,8 +91,8 @@ def infer_tables(
     _check_names(tables)
     typed = {name: _typed(name, given, format, environ, rows) for name, given in tables.items()}
     nodes = [table for name, table in typed.items() if not isinstance(tables[name], EdgeInput)]
-    for table in nodes:
-        choose_key(table)
+    ends = {name: (given.src, given.dst) for name, given in tables.items() if isinstance(given, EdgeInput)}
+    choose_keys(nodes, typed.values(), ends)
     keys = keys_of(nodes)
     declared = [
         _declared_edge(typed[name], given, keys) for name, given in tables.items() if isinstance(given, EdgeInput)

@@ -1,17 +1,19 @@
 """The key of a table, and the columns that refer to keys of tables.
 
-The key is a column that is unique and never empty. A name such as `id`, `order_id`, `email` or `code` is preferred;
-then the first such column counts, if it is a text, a date, a UUID or a dense range of integers: other integers, and
-floats, are measurements. A column refers to a key if at least 99 % of its values are keys of the table.
+The key is a column that is unique and never empty, and of which there is evidence that it identifies a row: its name,
+such as `id`, `order_id`, `email` or `code`; its values, such as UUIDs or codes; or a column of another table that
+refers to it. A text that is only unique in the rows that were read, such as a first name, is no key. A column refers
+to a key if at least 99 % of its values are keys of the table.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.ingest.csv_table import cell_reader, end_value
@@ -28,8 +30,18 @@ FOUND_MIN = 0.99
 _PREFERRED = (
     re.compile(r"id|uuid|guid|key"),
     re.compile(r".*_id|.*[a-z](Id|ID)|.*_(uuid|key)"),
-    re.compile(r"e-?mail|code|.*_code"),
+    re.compile(r"e-?mail|code|.*_code|isbn|issn|doi|sku|iata|icao|url|uri|slug"),
 )
+_SHAPES = {
+    "URLs": r"^https?://\S+$",
+    "email addresses": r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
+    "ISBNs": r"^97[89][- ]?([0-9][- ]?){9}[0-9]$",
+}
+"""Values that identify something → their form."""
+_CODE = r"^[A-Za-z0-9]+([._/-][A-Za-z0-9]+)*$"
+_UPPER_CODE = r"^[A-Z0-9]{2,12}$"
+_END_SHARE_MIN = 0.5
+"""Share of the values of an end of edges that must be values of a column, for the column to be a key."""
 _KEY_SCALARS = ("String", "I32", "I64", "U32", "U64", "Date", "DateTime", "Uuid")
 _REFERENCE_SCALARS = ("String", "I32", "I64", "U32", "U64", "Uuid")
 
@@ -49,7 +61,12 @@ class TypedTable:
     """Column → property."""
     key: str | None = None
     """The column that is the key."""
+    key_reason: str = ""
+    """The evidence for the key, if it is not its name."""
+    unique: list[str] = field(default_factory=list)
+    """The columns that are unique and never empty."""
     also_unique: list[str] = field(default_factory=list)
+    """The unique columns beside the key, without integers that are measurements."""
 
     def nulls(self, column: str) -> int:
         """The number of empty cells of a column."""
@@ -68,15 +85,76 @@ class TypedTable:
         return found
 
 
-def choose_key(table: TypedTable) -> None:
-    """Set the key of a table, if a column can be one; the type of a key is never an enum."""
-    unique = [name for name in table.columns if _is_unique(table, name)]
-    preferred = sorted((rank, at) for at, name in enumerate(unique) if (rank := _rank(name, table)) is not None)
-    others = [at for at, name in enumerate(unique) if _is_dense(table, name)]
-    chosen = preferred[0][1] if preferred else others[0] if others and table.sample.rows > 1 else None
-    if chosen is not None:
-        table.key = unique[chosen]
-        table.also_unique = [unique[at] for at in others if unique[at] != table.key]
+def choose_keys(nodes: Sequence[TypedTable], tables: Iterable[TypedTable], ends: Mapping[str, Sequence[str]]) -> None:
+    """Set the keys of node tables; the type of a key is never an enum.
+
+    `ends` has the columns of the ends of edges, by the name of their table.
+    """
+    for table in nodes:
+        table.unique = [name for name in table.columns if _is_unique(table, name)]
+    others = list(tables)
+    for table in nodes:
+        evidence = [(found, at) for at, name in enumerate(table.unique) if (found := _evidence(table, name))]
+        if not evidence:
+            references = ((_referring(table, name, others, ends), at) for at, name in enumerate(table.unique))
+            evidence = [((0, reason), at) for reason, at in references if reason][:1]
+        if evidence:
+            (_, table.key_reason), at = min(evidence, key=lambda each: (each[0][0], each[1]))
+            table.key = table.unique[at]
+        table.also_unique = [name for name in table.unique if name != table.key and _is_dense(table, name)]
+
+
+def _evidence(table: TypedTable, column: str) -> tuple[int, str] | None:
+    """Return the rank of the evidence that a unique column identifies a row, and its text; None without evidence.
+
+    The evidence is the name of the column, of which the text says nothing, or the form of its values.
+    """
+    rank = _rank(column, table)
+    if rank is not None:
+        return rank, ""
+    kind = table.columns[column].type
+    assert kind is not None
+    if table.sample.rows < 2 or not (kind.is_text or kind.scalar == "Uuid"):
+        return None
+    shape = "UUIDs" if kind.scalar == "Uuid" else _shape(table.sample.table[column].cast(pa.large_string()))
+    return None if shape is None else (len(_PREFERRED) + 2, f"its values are {shape}")
+
+
+def _shape(values: pa.ChunkedArray) -> str | None:
+    def all_match(form: str) -> bool:
+        return bool(pc.all(pc.match_substring_regex(values, form)).as_py())
+
+    shape = next((name for name, form in _SHAPES.items() if all_match(form)), None)
+    if shape is not None or not all_match(_CODE):
+        return shape
+    if all_match("[A-Za-z]") and all_match("[0-9]"):
+        return "codes"
+    lengths = pc.min_max(pc.utf8_length(values)).as_py()
+    is_code = all_match(_UPPER_CODE) and all_match("[A-Z]") and lengths["min"] == lengths["max"]
+    return "codes" if is_code else None
+
+
+def _referring(
+    table: TypedTable, key: str, tables: Iterable[TypedTable], ends: Mapping[str, Sequence[str]]
+) -> str | None:
+    """Return the text of the first column of another table that holds values of a unique column; None if there is none.
+
+    A column that is unique itself can be the same property of other things, unless it is an end of edges.
+    """
+    if table.sample.rows < 2:
+        return None
+    target = replace(table, key=key)
+    ids = ids_of(table, key)
+    for other in tables:
+        for column in other.columns:
+            is_end = column in ends.get(other.name, ())
+            if other.name == table.name or (column in other.unique and not is_end):
+                continue
+            if not is_end and not may_refer(other, column, target):
+                continue
+            if share_found(other, column, ids, target.key_type) >= (_END_SHARE_MIN if is_end else FOUND_MIN):
+                return f"{other.type_name}.{column} refers to it"
+    return None
 
 
 def _is_unique(table: TypedTable, column: str) -> bool:

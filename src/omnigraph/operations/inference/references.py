@@ -98,7 +98,8 @@ def _end(table: TypedTable, columns: tuple[str, str], place: int, name: str | No
     if best is None:
         raise InputError(
             f"'{table.name}' is a table of edges, but no table has a key that its ends can refer to",
-            hint="give the tables of its nodes; a key is a column that is unique and never empty",
+            hint="give the tables of its nodes; a key is a column that is unique, never empty and has the name or form "
+            "of one, or whose values are those of an end",
         )
     share, target = best
     if share < FOUND_MIN:
@@ -169,7 +170,15 @@ def _edge_name(table: TypedTable, column: str, taken: set[str]) -> str:
 
 def unkeyed_note(table: TypedTable, keys: Keys) -> str:
     """Return the comment of a table without a key."""
-    note = "no key: no column is unique and never empty; ids are generated, and a second load adds the rows again"
+    generated = "ids are generated, and a second load adds the rows again"
+    note = f"no key: no column is unique and never empty, '@key(a, b)' declares several; {generated}"
+    if table.also_unique:
+        names = ", ".join(table.properties[column] for column in table.also_unique[:3])
+        verb = "is" if len(table.also_unique) == 1 else "are"
+        note = (
+            f"no key: {names} {verb} unique in {rows_text(table.sample.rows)}, but without the name or form of a key; "
+            f"'@key' behind a property declares it; {generated}"
+        )
     found = _referring(table, keys)
     if not found:
         return note

@@ -31,7 +31,15 @@ from omnigraph.operations.catalog_cache import CatalogCache
 from omnigraph.operations.embed.embedder import ColumnEmbedder
 from omnigraph.operations.load.guarded_load import GuardedLoad, guarded_load, with_whole_types
 from omnigraph.operations.load.load_request import LoadRequest, Mode
-from omnigraph.operations.load.load_result import LoadResult, Reject, finished, load_notes, load_options, record_result
+from omnigraph.operations.load.load_result import (
+    LoadResult,
+    Reject,
+    finished,
+    load_notes,
+    load_options,
+    merge_notes,
+    record_result,
+)
 from omnigraph.operations.load.load_rules import (
     LoadChecks,
     RejectReason,
@@ -169,6 +177,10 @@ class _MemoryLoad:
         loaded = tuple((key, table.record_count) for key, table in sorted(rows.tables.items()))
         embedded, waiting = self._write(transaction, catalog, rows.tables, guard)
         rejects = _rejects(faults, self.source, visible)
+        merged: tuple[str, ...] = ()
+        if mode == "merge" and self.request.dry_run:
+            existing = rows.existing_ids()
+            merged = merge_notes(existing, {key: len(ids) for key, ids in existing.items()})
         self.result = LoadResult(
             self.request.options.branch,
             mode,
@@ -178,7 +190,7 @@ class _MemoryLoad:
             embedded,
             waiting,
             rejected_count=len(rejects),
-            notes=(*faults.notes, *load_notes(loaded, rows.added_again())),
+            notes=(*faults.notes, *load_notes(loaded, rows.added_again()), *merged),
         )
         record_result(transaction, self.result)
 
@@ -312,6 +324,17 @@ class _LoadedTables:
             first = min(reasons)
             raise reasons[first].error(rows.type.name, self.source_line(key, first))
         self.set_aside(key, reasons)
+
+    def existing_ids(self) -> dict[str, list[str]]:
+        """The ids of the rows of each node table that exist, without hidden ones."""
+        existing: dict[str, list[str]] = {}
+        for key, rows in self.tables.items():
+            if isinstance(rows.type, NodeType) and not rows.fresh:
+                ids = self.committed.ids_among(key, one_array(rows.table["id"]))
+                if self.guard is not None:
+                    ids = self.guard.visible_ids(rows.type, ids)
+                existing[key] = ids.to_pylist()
+        return existing
 
     def added_again(self) -> list[str]:
         """The tables of a merge with records that a second load would add again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -160,4 +160,17 @@ def load_notes(loaded: Iterable[tuple[str, int]], again: Iterable[str]) -> tuple
         notes.append(
             f"{key}: records without an id were added, and a second load adds them again; give ids or {remedy}"
         )
+    return tuple(notes)
+
+
+def merge_notes(existing: Mapping[str, Sequence[str]], counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Notes of a trial of a merge on the existing nodes that it changes, by table: their number, and three of them."""
+    notes: list[str] = []
+    for key, ids in sorted(existing.items()):
+        rows = counts[key]
+        if rows:
+            verbs = ("row has", "changes") if rows == 1 else ("rows have", "change")
+            names = ", ".join(f"'{id_}'" for id_ in sorted(ids)[:3])
+            more = f" and {rows - 3:,} more" if rows > 3 else ""
+            notes.append(f"{key}: {rows:,} existing {verbs[0]} the key of a record and {verbs[1]}: {names}{more}")
     return tuple(notes)

@@ -202,6 +202,50 @@ def test_ends_that_are_not_found():
         og.infer_schema(nodes=nodes, links=og.edges(links, "x", "x"))
 
 
+NAMES = ["Ana", "Bo", "Cleo", "Dan", "Eve", "Flo"]
+ISBNS = ["978-3-16-148410-0", "9780306406157", "978-0-14-044913-6", "9781861972712", "9780131103627", "9780201633610"]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    [
+        ("number", ["A-1", "A-2", "B-7", "B-8", "C-1", "C-2"], "; its values are codes"),
+        ("country", ["DE", "FR", "IT", "ES", "PT", "PL"], "; its values are codes"),
+        ("book", ISBNS, "; its values are ISBNs"),
+        ("contact", [f"{name}@x.org" for name in NAMES], "; its values are email addresses"),
+        ("page", [f"https://x.org/{name}" for name in NAMES], "; its values are URLs"),
+        ("sku", NAMES, ""),
+        ("first_name", NAMES, None),
+        ("title", ["The ferry", "At night", "Pears", "2 rivers", "Herons", "A boat"], None),
+        ("zip", ["01234", "99999", "00501", "10115", "20001", "30002"], None),
+        ("day", [date(2020, 1, at + 1) for at in range(6)], None),
+        ("rank", [1, 2, 3, 4, 5, 6], None),
+    ],
+)
+def test_a_key_needs_evidence(column, values, reason):
+    draft = og.infer_schema(rows_=pa.table({column: values, "size": [1.5, 2.5, 2.5, 1.5, 1.5, 1.5]}))
+    if reason is None:
+        assert "@key  //" not in draft
+        assert f"// no key: {column} is unique in 6 rows, but without the name or form of a key; '@key' behind" in draft
+    else:
+        assert f"@key  // unique and never empty in 6 rows{reason}\n" in draft
+
+
+def test_a_column_that_others_refer_to_is_a_key():
+    people = pa.table({"name": NAMES, "nick": [name[::-1] for name in NAMES]})
+    posts = pa.table({"author": [*NAMES[:3], "Ana"], "text": ["a", "b", "c", "d"]})
+    draft = og.infer_schema(people=people, posts=posts)
+    assert (
+        "name: String @key  // unique and never empty in 6 rows; Posts.author refers to it; also unique: nick" in draft
+    )
+    key = "name: String @key  // unique and never empty in 6 rows"
+    links = pa.table({"a": NAMES[:2], "b": NAMES[2:4]})
+    draft = og.infer_schema(people=people, links=og.edges(links, "a", "b"))
+    assert f"{key}; Links.a refers to it" in draft
+    # The same unique texts in another table are no reference.
+    assert "@key " not in og.infer_schema(people=people, guests=pa.table({"name": NAMES[:4]}))
+
+
 def test_unkeyed_table_names_its_references():
     airports = pa.table({"faa": ["a", "b", "c"]})
     flights = pa.table({"origin": ["a", "b", "a"], "dest": ["b", "c", "b"], "hour": [1, 1, 1]})

@@ -110,6 +110,19 @@ def test_rejects_of_one_file_for_two_types_keep_their_records(graph, tmp_path):
     assert {next(iter(one.record)) for one in rejects if one.type_name == "Person"} == {"type"}
 
 
+def test_dry_run_of_a_merge_shows_the_rows_that_change(graph, tmp_path):
+    names = ["Ana", "Bo", "Cleo", "Dan"]
+    file = write(tmp_path / "Person.csv", "name,age\n" + "".join(f"{name},1\n" for name in names))
+    assert graph.load(file, mode="merge", dry_run=True).notes == ("dry run: nothing was written",)
+    before = graph.load(file, mode="merge").commit_id
+    write(file, "name,age\n" + "".join(f"{name},2\n" for name in ["Eve", *reversed(names)]))
+    assert graph.load(file, mode="merge", dry_run=True).notes == (
+        "node:Person: 4 existing rows have the key of a record and change: 'Ana', 'Bo', 'Cleo' and 1 more",
+        "dry run: nothing was written",
+    )
+    assert graph.snapshot().commit_id == before
+
+
 def test_dry_run_validates_and_writes_nothing(graph, tmp_path):
     file = write(tmp_path / "Person.csv", "name,age\nAna,1\nBen,x\n")
     before = graph.snapshot().commit_id
