@@ -260,7 +260,7 @@ def _merged_counts(catalog: Catalog, plans: Iterable[ir.AnyIR]) -> Iterable[Find
             for level in _levels(plan):
                 hop = next((hop for hop in _row_hops(level) if _merges_edges(catalog, hop, plan.valid)), None)
                 if hop is not None and any(_counts_rows(expr) for expr in level.group_exprs):
-                    yield Finding("warning", "L301", _merged_text(catalog, hop), query_names=(plan.name,))
+                    yield Finding("warning", "L301", _merged_text(catalog, plan, hop), query_names=(plan.name,))
 
 
 def _levels(query: ir.QueryIR) -> Iterable[ir.QueryIR]:
@@ -303,7 +303,7 @@ def _counts_rows(expr: ir.Expr) -> bool:
     return any(isinstance(part, ir.Aggregate) and part.function == "count" and not part.distinct for part in walk(expr))
 
 
-def _merged_text(catalog: Catalog, hop: ir.Expand) -> str:
+def _merged_text(catalog: Catalog, plan: ir.QueryIR, hop: ir.Expand) -> str:
     left, right = (hop.dst_var, hop.src_var) if hop.backward else (hop.src_var, hop.dst_var)
     word = "|".join(catalog.edges[name].word for name in hop.edge_types)
     if hop.max_hops > 1:
@@ -314,7 +314,7 @@ def _merged_text(catalog: Catalog, hop: ir.Expand) -> str:
         more = "edges in both directions between two nodes are one row"
     else:
         more = f"'${left} $e:{word} ${right}' has one row for each edge, as in SQL and Cypher"
-    return f"'count' counts each '${right}' once for each '${left}' of '{word}'; {more}"
+    return f"'count' in query '{plan.name}' counts each '${right}' once for each '${left}' of '{word}'; {more}"
 
 
 # -- operation descriptors ---------------------------------------------------------------------------
