@@ -156,11 +156,11 @@ def test_a_page_cursor_is_no_authority(story):
     with pytest.raises(Denied):
         story.as_("pia", "draft").query(ALL, page=9, after=first.next)
     cursor = _Cursor.read(first.next, "draft")
-    forged = _Cursor("draft", story.main, 0, cursor.now_ms, cursor.digest).write()
+    forged = _Cursor("draft", story.main, 0, cursor.now_ms, cursor.digest, cursor.epoch).write()
     assert len(story.as_("ola", "draft").query(ALL, page=9, after=forged)) == 2
     with pytest.raises(Denied, match=OTHER):
         dan.query(ALL, page=9, after=forged)
-    unknown = _Cursor("draft", "01M7GTMNTYSFMWAXAP0WCRX2Y4", 0, cursor.now_ms, cursor.digest).write()
+    unknown = _Cursor("draft", "01M7GTMNTYSFMWAXAP0WCRX2Y4", 0, cursor.now_ms, cursor.digest, cursor.epoch).write()
     with pytest.raises(PageCursorRejected):
         dan.query(ALL, page=9, after=unknown)
 
