@@ -129,6 +129,15 @@ def test_warnings_and_errors_without_a_schema(tmp_path: Path) -> None:
     assert answers.diagnostics(documents.get(tmp_path / "q.gq")) == []
 
 
+def test_a_warning_about_a_query_is_at_its_name(tmp_path: Path) -> None:
+    documents, path = Documents(), tmp_path / "q.gq"
+    (tmp_path / "s.pg").write_text("node P { k: String @key }\nedge Knows: P -> P")
+    names = "query names() { match { $p: P } return { $p.k } }\n"
+    documents.open[path] = f"{names}query friends() {{ match {{ $p knows $q }} return {{ $p.k, count($q) as n }} }}"
+    (found,) = answers.diagnostics(documents.get(path))
+    assert (found.code, found.range.start.line, found.range.start.character) == ("L301", 1, 6)
+
+
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delitem(sys.modules, "omnigraph.lsp.server", raising=False)
     monkeypatch.setitem(sys.modules, "pygls.lsp.server", None)
