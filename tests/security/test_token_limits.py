@@ -63,6 +63,7 @@ def limits() -> dict[str, dict[str, Any]]:
         "other graph": {"only": {"graphs": ["other"]}},
         "expired": {"not_after": past},
     }
+    entries |= {name: {"only": {"actions": ["invoke_query", name]}} for name in ("read", "change")}
     entries |= {f"only {action}": {"only": {"actions": [action]}} for action in JUDGED}
     return entries
 
@@ -204,6 +205,14 @@ def test_a_token_that_is_limited_to_an_action_has_no_other(site: Site, action: s
     if send is not None:
         other = "export" if action == "read" else "read"
         assert is_refused(site.send(f"only {other}", *send(site.graph, INSIDE)))
+
+
+def test_a_query_with_other_rights_runs_within_the_actions_of_the_token(site: Site) -> None:
+    site.graph.store_query('query add() @definer { upsert Person { name: "zoe" } }', actor="olga", branch=INSIDE)
+    for query, action in (("people", "read"), ("add", "change")):
+        for limit in ("read", "change", "only invoke_query"):
+            reply = site.send(limit, "POST", f"/queries/{query}", {"branch": INSIDE})
+            assert is_refused(reply) == (limit != action), (query, limit, reply.body)
 
 
 def test_the_policy_page_lists_the_effect_of_every_action() -> None:

@@ -161,8 +161,8 @@ class Access:
         return Access(self.policy, actor, groups=groups, only=only, default=self._default, graph=self.graph)
 
     def as_definer(self, actor: str) -> Access:
-        """Return the rights of the actor who stored a query, on the branches to which the token is limited."""
-        return self.as_actor(actor, only=None if self.only is None else replace(self.only, actions=None))
+        """Return the rights of the actor who stored a query, within the limits of the token of the caller."""
+        return self.as_actor(actor, only=self.only)
 
     def row_policies(self, catalog: Catalog) -> RowPolicies | None:
         """Return the rules for rows. Rules that do not fit the schema deny everything; the log has their problems."""
