@@ -16,12 +16,12 @@ import io
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from omnigraph.errors import Hint, InputError
+from omnigraph.file_replacement import replace_file
 from omnigraph.http_address import lies_under, normalized_url
 from omnigraph.operator_config import SERVER_NAME, home, read_operator, token_variable
 from omnigraph.text_files import read_text_file
@@ -153,7 +153,6 @@ def _locked(folder: Path) -> Iterator[None]:
         else:
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-        os.fsync(handle)
     finally:
         os.close(handle)
 
@@ -161,14 +160,4 @@ def _locked(folder: Path) -> Iterator[None]:
 def _replace(path: Path, parser: configparser.RawConfigParser) -> None:
     text = io.StringIO()
     parser.write(text)
-    # A temporary file has mode 0600.
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    replace_file(path, text.getvalue().encode(), mode=0o600)

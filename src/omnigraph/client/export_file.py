@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 from omnigraph.errors import InputError
+from omnigraph.file_replacement import replacement
 
 
 class ExportFile:
-    """A JSONL file that is written while its lines arrive; it is removed if the export fails.
-
-    The file is opened when the first bytes arrive or the export ends, so that a refused export leaves an earlier file
-    as it is.
-    """
+    """A JSONL file that replaces an earlier one when all its lines have arrived."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
+        self._stack = ExitStack()
         self._file: BinaryIO | None = None
         self.records = 0
         """The number of lines."""
@@ -39,16 +38,13 @@ class ExportFile:
         try:
             if kind is None:
                 self._opened()
-            if self._file is not None:
-                self._file.close()
-                if kind is not None:
-                    self._path.unlink(missing_ok=True)
+            self._stack.__exit__(kind, error, trace)
         except OSError as failure:
             raise self._unwritable(failure) from None
 
     def _opened(self) -> BinaryIO:
         if self._file is None:
-            self._file = self._path.open("wb")
+            self._file = self._stack.enter_context(replacement(self._path.resolve()))
         return self._file
 
     def _unwritable(self, error: OSError) -> InputError:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import InputError, OmniGraphError
+from omnigraph.file_replacement import replace_file
 from omnigraph.notebook.document import BYTES_MAX, Document, document_of
 from omnigraph.ui import STATIC
 
@@ -45,7 +46,7 @@ def save(shown: Any, path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in _SUFFIXES:
         raise InputError(f"'{target.name}' is not an HTML file", hint="name a file with the ending .html")
-    target.write_text(page_of(document_of(shown)), encoding="utf-8")
+    replace_file(target.resolve(), page_of(document_of(shown)).encode())
     return target
 
 

@@ -31,7 +31,8 @@ from omnigraph.embedding.offline import (
 )
 from omnigraph.embedding.rate_limit import share_settings
 from omnigraph.embedding.specification import Specification
-from omnigraph.errors import InputError, StorageError
+from omnigraph.errors import StorageError
+from omnigraph.file_replacement import replacement
 from omnigraph.pipeline.job import embed_settings
 from omnigraph.pipeline.runner import Runner
 from omnigraph.pipeline.splits import Split, cut_lines, own_lines
@@ -128,9 +129,6 @@ def embed_lines(
     job = EmbedJob(replace(request, output=target), settings, connect, parts)
     client = job.client()
     check_model(request.specification, client)
-    temporary = target.with_name(f"{target.name}.tmp")
-    if file.location.path is not None and temporary.exists() and temporary.samefile(file.location.path):
-        raise InputError(f"'{file.name}' is also the temporary name of the output", hint="choose another output")
     with _writing(request.output):
         target.parent.mkdir(parents=True, exist_ok=True)
         parts.mkdir()
@@ -138,9 +136,8 @@ def embed_lines(
         splits = cut_lines(file, runner.parallelism, split_bytes=split_bytes)
         done = list(_checked(file, runner.run("embed", embed_split, job, splits, at_once=at_once)))
         with _writing(request.output):
-            _join([parts / one.part for one in done], temporary, target)
+            _join([parts / one.part for one in done], target)
     finally:
-        temporary.unlink(missing_ok=True)
         shutil.rmtree(parts, ignore_errors=True)
     counts = sum((one.counts for one in done), EmbeddingCounts())
     return counts.report(file.name, str(request.output), job.rewriting().mode, request.specification, client)
@@ -157,16 +154,13 @@ def _checked(file: DataFile, done: Iterator[Embedded]) -> Iterator[Embedded]:
         yield one
 
 
-def _join(parts: Sequence[Path], temporary: Path, target: Path) -> None:
-    """Concatenate the parts and rename the result to the output."""
-    with temporary.open("wb") as file:
+def _join(parts: Sequence[Path], target: Path) -> None:
+    """Replace the output by the parts, one after the other."""
+    with replacement(target) as file:
         for part in parts:
             with part.open("rb") as lines:
                 shutil.copyfileobj(lines, file)
             part.unlink()
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(target)
 
 
 @contextmanager

@@ -235,6 +235,9 @@ def exports(graph: Any, folder: Any) -> Any:
         [count, [json.loads(line) for line in lines]],
         failure(lambda: list(graph.export(types=["Persn"]))),
         failure(lambda: list(graph.export(at="nowhere"))),
+        failure(lambda: graph.export(path, types=["Persn"])),
+        path.read_text(encoding="utf-8").splitlines() == lines,
+        [file.name for file in folder.glob(".*")],
     ]
 
 

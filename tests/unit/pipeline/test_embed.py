@@ -322,14 +322,6 @@ def test_full_disk_is_reported(run, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
-def test_input_with_the_temporary_name_is_refused(tmp_path, client):
-    source = tmp_path / "out.jsonl.tmp"
-    source.write_text(LINES[1])
-    with pytest.raises(InputError, match="temporary name"):
-        embed(source, tmp_path / "out.jsonl", connect=lambda _: client)
-    assert source.read_text() == LINES[1]
-
-
 def test_http_provider(tmp_path, written):
     source = tmp_path / "in.jsonl"
     source.write_text("\n".join(LINES))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import IO
 
 from omnigraph.cli.errors import BROKEN_PIPE
 from omnigraph.errors import InputError
+from omnigraph.file_replacement import keep_permissions, replacement
 from omnigraph.text_files import decode_text, read_text_file
 
 STDIN = "-"
@@ -22,27 +22,19 @@ def read_text(path: str) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file atomically; an existing one keeps its permissions."""
-    import tempfile
-
+    """Replace the text of a file; an existing one keeps its permissions."""
+    target = path.resolve()
     try:
-        mode = path.stat().st_mode if path.exists() else 0o644
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode())
-            Path(temporary).chmod(mode)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacement(target) as file:
+            keep_permissions(target, file)
+            file.write(text.encode())
     except OSError as error:
-        raise InputError(f"'{path}' cannot be written: {error.strerror}", code="unwritable_file") from None
+        raise _unwritable(path, error) from None
 
 
 @contextmanager
 def writing(path: str | None) -> Iterator[IO[bytes]]:
-    """Yield stdout, or a temporary file that is renamed to `path` when it is complete and synced."""
+    """Yield stdout, or a file that takes the place of `path` when it is complete and synced."""
     if path is None or path == STDIN:
         try:
             sys.stdout.flush()
@@ -51,27 +43,12 @@ def writing(path: str | None) -> Iterator[IO[bytes]]:
         except BrokenPipeError:
             raise SystemExit(BROKEN_PIPE) from None
         return
-    import tempfile
-
-    target = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise InputError(f"'{path}' cannot be written: {error.strerror}", code="unwritable_file") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with replacement(Path(path).resolve()) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: str | Path, error: OSError) -> InputError:
+    return InputError(f"'{path}' cannot be written: {error.strerror}", code="unwritable_file")

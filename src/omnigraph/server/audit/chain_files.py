@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -135,7 +136,9 @@ class HeldChain:
     def write(self, mark: Mark) -> None:
         """Replace the mark of the head in place."""
         os.lseek(self._handle, 0, os.SEEK_SET)
-        os.write(self._handle, mark.to_bytes())
+        content = mark.to_bytes()
+        if os.write(self._handle, content) != len(content):
+            raise OSError(errno.ENOSPC, "the head of the chain was not written completely")
 
     def release(self) -> None:
         """Release the chain to other processes."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import InputError, NotFound
+from omnigraph.file_replacement import replacement
 from omnigraph.server.auth.sources import file_origin, read_file
 from omnigraph.server.auth.token_document import TokenDocument, parse_tokens
 from omnigraph.server.auth.tokens import Principal, TokenEntry, TokenSet, new_token, only_members, token_digest
@@ -105,17 +105,9 @@ def _write(path: Path, members: Sequence[dict[str, Any]]) -> None:
     text = json.dumps({"tokens": members}, indent=2, ensure_ascii=False) + "\n"
     TokenSet.of(parse_tokens(text, file_origin(path)).entries)
     target = path.resolve()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _keep_readers(target, handle)
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacement(target, mode=0o600) as file:
+        _keep_readers(target, file.fileno())
+        file.write(text.encode())
 
 
 def _keep_readers(target: Path, handle: int) -> None:
@@ -145,7 +137,6 @@ def _locked(path: Path) -> Iterator[None]:
             else:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
-            os.fsync(handle)
         finally:
             os.close(handle)
     except OSError as error:

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InputError, OmniGraphError, RecordError
 from omnigraph.fast_dataclass import dataclass
+from omnigraph.file_replacement import replacement
 from omnigraph.storage.files.location import Location, check_path, locate
 from omnigraph.storage.files.object_errors import object_store_error
 from omnigraph.storage.files.s3_objects import BucketFile, bucket_store
@@ -221,11 +222,16 @@ def read_source(source: Any, name: str = "<query>") -> tuple[str, str]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[str]]:
-    """Open a text file for writing with LF line ends; raise `InputError` if it cannot be written."""
+    """Yield a text file with LF line ends that replaces an existing one when it is complete.
+
+    Raises `InputError` if it cannot be written.
+    """
     check_path(str(path))
     try:
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
+        with replacement(path.resolve()) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+            yield text
+            text.detach()
     except OSError as error:
         raise InputError(f"'{path}' cannot be written: {error.strerror}", code="unwritable_file") from None
 

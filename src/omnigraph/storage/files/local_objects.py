@@ -15,12 +15,12 @@ from uuid import uuid4
 import pyarrow as pa
 
 from omnigraph.errors import OmniGraphError, StorageError
+from omnigraph.file_replacement import TEMPORARY, replacement
 from omnigraph.observer import timed
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.fsync import sync_folder, sync_folders_of
 from omnigraph.storage.files.object_store import CHUNK_BYTES, ObjectStore
 
-_TEMPORARY = ".writing-"
 _TEMPORARY_OF_LANCE = "*#[0-9]*"
 """Files that Lance writes before it gives them their names; it does not list them."""
 _FOLDERS_OF_LANCE = (*layout.TABLES, layout.MANIFEST, layout.RECOVERY_LOG)
@@ -79,9 +79,10 @@ class LocalObjects(ObjectStore):
         """Create or replace a file with the content of another file."""
         target = self.root / name
         try:
-            temporary = self._temporary(target, b"")
-            shutil.copyfile(path, temporary)
-            temporary.replace(target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacement(target, sync=False) as file, path.open("rb") as source:
+                shutil.copyfileobj(source, file)
+                self._flush(file)
             if self._sync:
                 sync_folders_of([target])
         except OSError as error:
@@ -92,8 +93,10 @@ class LocalObjects(ObjectStore):
         """Create or replace a file atomically."""
         target = self.root / name
         try:
-            temporary = self._temporary(target, data)
-            temporary.replace(target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacement(target, sync=False) as file:
+                file.write(data)
+                self._flush(file)
             if self._sync:
                 sync_folders_of([target])
         except OSError as error:
@@ -165,7 +168,7 @@ class LocalObjects(ObjectStore):
 
     def now(self) -> datetime:
         """Return the current time of the file system, taken from a probe file."""
-        probe = self.root / f"{_TEMPORARY}{uuid4().hex}"
+        probe = self.root / f"{TEMPORARY}{uuid4().hex}"
         try:
             with probe.open("xb") as file:
                 file.write(b"1")
@@ -255,7 +258,7 @@ class LocalObjects(ObjectStore):
     def remove_unfinished(self, older_than: datetime) -> None:
         """Delete old temporary files and probes of processes that died."""
         of_lance = [f"{folder}/**/{_TEMPORARY_OF_LANCE}" for folder in _FOLDERS_OF_LANCE]
-        for pattern in (f"{_TEMPORARY}*", f"*/{_TEMPORARY}*", f"{layout.PROBE}*", *of_lance):
+        for pattern in (f"{TEMPORARY}*", f"*/{TEMPORARY}*", f"{layout.PROBE}*", *of_lance):
             for file in self.root.glob(pattern):
                 try:
                     if datetime.fromtimestamp(file.lstat().st_mtime, UTC) < older_than:
@@ -267,7 +270,7 @@ class LocalObjects(ObjectStore):
 
     def _temporary(self, target: Path, data: bytes, *, sync: bool = False) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.parent / f"{_TEMPORARY}{uuid4().hex}"
+        temporary = target.parent / f"{TEMPORARY}{uuid4().hex}"
         # `tempfile` creates files with mode 0600; files of a shared graph follow the umask.
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
@@ -289,6 +292,9 @@ class LocalObjects(ObjectStore):
 
     def _fill(self, file: BinaryIO, data: bytes, *, sync: bool = False) -> None:
         file.write(data)
+        self._flush(file, sync=sync)
+
+    def _flush(self, file: BinaryIO, *, sync: bool = False) -> None:
         file.flush()
         if self._sync or sync:
             os.fsync(file.fileno())

@@ -311,11 +311,8 @@ class Removal:
             if files in self._read_back or f"data/{files[0]}" not in self._digests:
                 continue
             with stored.reading():
-                count, batches = (
-                    fragment.count_rows(),
-                    Scan(stored, stored.schema.names, fragments=[fragment]).batches(),
-                )
-                found = sum(batch.num_rows for batch in batches)
+                scan = Scan(stored, stored.schema.names, fragments=[fragment])
+                count, found = fragment.count_rows(), sum(batch.num_rows for batch in scan.batches())
             if found != count:
                 raise self._unlike(new, f"{found} of {count} rows of '{files[0]}' could be read")
             self._read_back.add(files)

@@ -121,3 +121,12 @@ def test_a_retired_command_names_its_replacement(folder, cli, words, hint):
 def test_retired_commands_are_not_listed(folder, cli):
     listed = [line.split()[0] for line in cli("--help")[1].splitlines() if line.startswith("  ")]
     assert not {"run", "repair"} & set(listed)
+
+
+def test_a_purge_whose_certificate_cannot_be_written_removes_nothing(graph, cli):
+    words = ("purge", "run", "Person", "--id", "Bo", "--edges", "--confirm", "--reason", "a test", "--certificate")
+    code, _, err = cli(*words, "missing/bo.json")
+    assert (code, "missing/bo.json" in err) == (1, True)
+    assert document(cli("purge", "list", "--json"))["purges"] == []
+    assert cli(*words, "bo.json", "--quiet")[0] == 0
+    assert "purge_id" in Path("bo.json").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 from omnigraph.cli.errors import FAILED, UsageFault
 from omnigraph.cli.help import command_group
 from omnigraph.cli.invocation import Invocation, Json, takes_graph
+from omnigraph.cli.io.files import writing
 from omnigraph.cli.io.output import plural, print_json, remark, utc
 from omnigraph.cli.io.progress import progress_bar
 
@@ -76,10 +78,12 @@ def run_command(
     run.confirm(address, as_json=as_json)
     run.announce(address)
     graph = run.open(address)
-    with progress_bar("purging", wanted=not (as_json or run.options.quiet)):
-        done = graph.purge(type_name, chosen, edges=edges, reason=reason)
-    if certificate is not None:
-        certificate.write_text(json.dumps(done.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    # The file is created before the purge: a certificate cannot be issued again.
+    with writing(str(certificate)) if certificate is not None else nullcontext() as file:
+        with progress_bar("purging", wanted=not (as_json or run.options.quiet)):
+            done = graph.purge(type_name, chosen, edges=edges, reason=reason)
+        if file is not None:
+            file.write((json.dumps(done.to_json(), indent=2, ensure_ascii=False) + "\n").encode())
     _report(address.uri, done, as_json=as_json)
 
 
