@@ -145,7 +145,10 @@ class GraphStoredQueries(GraphBranches):
             return mutate(handle._context, MutationRequest(text, options))
 
     def _stored(self, name: str, branch: str | None, at: At) -> StoredQuery:
-        """Return a stored query that the caller may call; a denied one does not differ from one that is unknown."""
+        """Return a stored query that the caller may call; a denied one does not differ from one that is unknown.
+
+        A caller who may call none at all is told so, whether or not there is a query of the name.
+        """
         from omnigraph.operations.stored_queries import facts_of, is_visible, queries_of
         from omnigraph.query.stored_queries import unknown_query
 
@@ -163,6 +166,8 @@ class GraphStoredQueries(GraphBranches):
             if access is not None:
                 access.check("invoke_query", name=name, query=None if found is None else facts_of(found))
         except Denied:
+            assert access is not None
+            access.check_possible("invoke_query")
             raise unknown_query(name) from None
         if snapshot is None or found is None or not is_visible(self._context, snapshot, found):
             # A branch that the caller may not read does not differ from one that does not exist.

@@ -17,8 +17,6 @@ PROTECTED = [route for route in ROUTES if route.scope != "public"]
 GATED = [route for route in PROTECTED if route.gates]
 ALSO_READ = frozenset({"revertCommit", "getPlan", "invokeQuery", "invokeQueryIfGraphCommit", "getQueryRows"})
 """Routes that also read a branch or a commit, which `Graph` judges."""
-HIDING = frozenset({"invokeQuery", "invokeQueryIfGraphCommit", "getQueryRows"})
-"""Routes whose denial is that of an object that does not exist."""
 
 
 def named(route: Route) -> str:
@@ -75,8 +73,7 @@ def test_no_role_does_what_it_may_not(site: Tenants, admitted: Admitted, route: 
         if wanted <= {action}:
             continue
         reply = request.send(site.server, token=site.tokens[role])
-        expected = (404, "not_found") if route.name in HIDING else (403, "forbidden")
-        assert (reply.status, reply.json["code"]) == expected, (role, reply.body)
+        assert (reply.status, reply.json["code"]) == (403, "forbidden"), (role, reply.body)
         assert SECRET not in text_of(reply)
     assert admitted.count == 0 or not is_judged_early(request)
     assert og.open(site.folder / "a.omni").commits(limit=1)[0].id == heads

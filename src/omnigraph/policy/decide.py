@@ -436,6 +436,8 @@ def _statement_reason(rule: Statement, decision: PolicyDecision) -> str:
     grant = next(grant for grant in rule.grants if decision.action in grant.actions)
     if rule.queries and (decision.name is None or grant.branches.is_any):
         return f"rule '{rule.id}' allows '{decision.action}' of the queries {listing(rule.queries)} only"
+    if grant.own_rights:
+        return f"rule '{rule.id}' allows '{decision.action}' of queries without '@definer' only"
     if grant.branches.is_any:
         return f"rule '{rule.id}' allows '{decision.action}' under a condition that does not hold"
     found = "the request names no branch" if judged is None else f"'{judged}' is not one of them"

@@ -41,6 +41,8 @@ def _limits(rule: Statement, grant: Grant) -> Iterator[str]:
         yield f"of properties {', '.join(rule.properties)} (otherwise {rule.otherwise})"
     if rule.queries:
         yield f"of queries {', '.join(rule.queries)}"
+    if grant.own_rights:
+        yield "of queries without @definer"
     if rule.when is not None:
         yield f"when {' '.join(rule.when.split())}"
     if rule.row_check == "skip":

@@ -6,61 +6,41 @@ import json
 
 _POLICY = """\
 # Policy of the graph. What no rule allows is denied. docs/policy.md describes the file.
-version: 1
+version: 2
 
 groups:
   viewers: [{viewer}]
   editors: [{editor}]
   owners: [{owner}]
 
-# Rules can treat these branches differently from all others. Names are exact.
+# Rules can treat these branches differently from all others.
 protected_branches: [main]
 
+# The roles are those of docs/policy.md: editors change unprotected branches.
 rules:
-  - id: viewers-read
-    allow:
-      actors: {{ group: viewers }}
-      actions: [read]
-      branch_scope: any
-  - id: editors-read
-    allow:
-      actors: {{ group: editors }}
-      actions: [read, export]
-      branch_scope: any
-  - id: editors-change-drafts
-    allow:
-      actors: {{ group: editors }}
-      actions: [change]
-      branch_scope: unprotected
-  - id: editors-manage-drafts
-    allow:
-      actors: {{ group: editors }}
-      actions: [branch_create, branch_delete]
-      target_branch_scope: unprotected
-  - id: owners-read-and-change
-    allow:
-      actors: {{ group: owners }}
-      actions: [read, export, change, tag_create, tag_delete, maintain]
-      branch_scope: any
-  - id: owners-purge
-    allow:
-      actors: {{ group: owners }}
-      actions: [purge]
-  - id: owners-manage-branches
-    allow:
-      actors: {{ group: owners }}
-      actions: [branch_create, branch_delete, branch_merge, schema_apply]
-      target_branch_scope: any
+  - id: viewers
+    allow: {{ actors: {{ group: viewers }}, role: viewer }}
+  - id: editors
+    allow: {{ actors: {{ group: editors }}, role: editor }}
+  - id: owners
+    allow: {{ actors: {{ group: owners }}, role: owner }}
 """
 _TESTS = """\
 # Expected decisions; 'omnigraph policy test' compares them with the policy.
-version: 1
+version: 2
 
 cases:
   - id: viewer-reads-main
     actor: {viewer}
     action: read
     branch: main
+    expect: allow
+  - id: viewer-calls-a-stored-read
+    actor: {viewer}
+    action: invoke_query
+    query: any
+    changes: false
+    definer: false
     expect: allow
   - id: viewer-cannot-change
     actor: {viewer}

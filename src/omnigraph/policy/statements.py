@@ -67,13 +67,16 @@ FAMILIES: Mapping[str, Family] = {
 """Action → its family. The actions of one rule belong to one family."""
 
 _PROPOSALS = tuple(action for action in PROPOSAL_ACTIONS if action not in ("proposal_land", "proposal_bypass"))
+CALLS = ("invoke_query",)
+"""The actions of roles on stored queries that run with the rights of their caller, without `@definer`."""
 _EDITOR: tuple[tuple[tuple[str, ...], BranchScope], ...] = (
     (("read", "export", *_PROPOSALS), "any"),
     (("change", "branch_create", "branch_delete"), "unprotected"),
+    (CALLS, "any"),
 )
 _ALL = tuple(action for action in STATEMENT_ACTIONS if action not in WITHOUT_EFFECT)
 ROLES: Mapping[str, tuple[tuple[tuple[str, ...], BranchScope], ...]] = {
-    "viewer": ((("read",), "any"),),
+    "viewer": ((("read",), "any"), (CALLS, "any")),
     "editor": _EDITOR,
     "maintainer": (*_EDITOR, (("branch_merge", "tag_create", "tag_delete", "maintain", "proposal_land"), "any")),
     "owner": (((*_ALL, *ROW_ACTIONS, *PROPERTY_ACTIONS), "any"),),
@@ -110,6 +113,8 @@ class Grant:
 
     actions: tuple[str, ...]
     branches: BranchSelector
+    own_rights: bool = False
+    """True for the stored queries of a role: those that run with the rights of their caller, without `@definer`."""
 
 
 @dataclass(frozen=True)
@@ -264,6 +269,8 @@ class PolicyStatements:
     @cached_property
     def reads_queries(self) -> bool:
         """True if a decision can depend on a stored query, not on its name alone."""
+        if any(grant.own_rights for rule in self.rules for grant in rule.grants):
+            return True
         written = (rule.when for rule in self.rules if rule.is_of_queries and rule.when is not None)
         return any("resource" in text for text in written) or any(
             (actions := actions_of(policy)) is None or "invoke_query" in actions

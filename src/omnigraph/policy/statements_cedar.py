@@ -210,6 +210,11 @@ def graph_policies(statements: PolicyStatements, log: ProblemLog) -> tuple[dict[
             resource, conditions = _graph_scope(rule, grant.branches, of_branch=of_branch)
             if statements.kind == "server":
                 resource = {"op": "==", "entity": uid("Server", "root")}
+            if grant.own_rights:
+                if of_branch:
+                    continue
+                resource = {"op": "is", "entity_type": f"{NAMESPACE}::StoredQuery"}
+                conditions = [{"!": {"arg": attribute("resource", "definer")}}]
             conditions = [*conditions, *condition]
             on_proposals = [action for action in actions if action in ON_PROPOSALS]
             if on_proposals and conditions:

@@ -24,6 +24,7 @@ from omnigraph.policy.rules import (
 )
 from omnigraph.policy.statements import (
     ATTRIBUTE_TYPES,
+    CALLS,
     FAMILIES,
     ROLES,
     AttributeType,
@@ -351,9 +352,13 @@ class _StatementReader:
                 )
         chosen = selectors.get("branches")
         if chosen is None or chosen.is_any:
-            return tuple(Grant(actions, BranchSelector(scope)) for actions, scope in ROLES[role])
+            return tuple(Grant(actions, BranchSelector(scope), actions == CALLS) for actions, scope in ROLES[role])
         grants = []
         for actions, scope in ROLES[role]:
+            if actions == CALLS:
+                # The rights of the caller decide on the branch.
+                grants.append(Grant(actions, BranchSelector(scope), own_rights=True))
+                continue
             if scope != "any":
                 hint = f"the role '{role}' grants {', '.join(actions)} on {scope} branches; list the actions instead"
                 self.log.add(

@@ -246,6 +246,43 @@ def with_policy(graph: og.Graph, tmp_path: Path, actor: str, text: str = POLICY)
     return graph.with_access(Access(load_policy(tmp_path / "policy.yaml"), actor))
 
 
+@pytest.mark.parametrize("role", ["viewer", "editor", "maintainer"])
+@pytest.mark.parametrize("branches", ["", ", branches: [main]"])
+def test_a_role_calls_queries_with_its_own_rights(graph, tmp_path, role, branches):
+    rule = f"{{ actors: {{ group: readers }}, role: {role}{branches if role == 'viewer' else ''} }}"
+    text = f"""version: 2
+groups: {{ staff: [ana], readers: [bo] }}
+protected_branches: [main]
+rules:
+  - {{ id: all, allow: {{ actors: {{ group: staff }}, role: owner }} }}
+  - {{ id: role, allow: {rule} }}
+"""
+    ana, bo = (with_policy(graph, tmp_path, actor, text) for actor in ("ana", "bo"))
+    ana.store_query(ADULTS, ADD, REPORT)
+    assert names(bo) == ["add", "adults"]
+    assert bo.invoke("adults", {"age": 18}).to_pylist() == [{"name": "ana"}, {"name": "cleo"}]
+    with pytest.raises(Denied, match="'change' on branch 'main'"):
+        bo.invoke("add", {"name": "dan"})
+    with pytest.raises(QueryNotFound, match="there is no stored query 'report_names'"):
+        bo.invoke("report_names")
+
+
+def test_a_caller_without_the_right_to_call_is_told_so(graph, tmp_path):
+    text = """version: 1
+groups: { staff: [ana] }
+rules:
+  - { id: read, allow: { actors: { group: staff }, actions: [read], branch_scope: any } }
+"""
+    graph.store_query(ADULTS)
+    ana = with_policy(graph, tmp_path, "ana", text)
+    said = set()
+    for name in ("adults", "unknown"):
+        with pytest.raises(Denied, match="no rule allows action 'invoke_query'") as caught:
+            ana.invoke(name)
+        said.add(caught.value.message)
+    assert len(said) == 1, "the denial does not depend on the name"
+
+
 def test_policy_by_name_and_rights_of_the_definer(graph, tmp_path):
     ana, bo = (with_policy(graph, tmp_path, actor) for actor in ("ana", "bo"))
     ana.store_query(REPORT, ADULTS)

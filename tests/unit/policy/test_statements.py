@@ -12,7 +12,7 @@ from omnigraph.policy import Policy, load_policy, load_server_policy
 from omnigraph.policy.advice import warnings_of
 from omnigraph.policy.branch_patterns import example_branches, matches_branch
 from omnigraph.policy.load import parse_policy_text
-from omnigraph.policy.statements import PolicyStatements, datetime_milliseconds
+from omnigraph.policy.statements import PolicyStatements, QueryFacts, datetime_milliseconds
 from support.statements import matches
 
 TEAM = """\
@@ -116,7 +116,10 @@ def test_reasons_name_patterns_and_conditions():
 def test_stored_queries_are_selected_by_name():
     policy = policy_of()
     assert policy.decide("ana", "invoke_query", name="report_daily").matched_rule == "reports"
-    assert not policy.decide("ana", "invoke_query", name="wipe").allowed
+    assert policy.decide("ana", "invoke_query", name="wipe").matched_rule == "staff-work"
+    wipe = policy.decide("ana", "invoke_query", name="wipe", query=QueryFacts(definer=True))
+    assert "rule 'staff-work' allows 'invoke_query' of queries without '@definer' only" in wipe.reasons
+    assert not policy.decide("importer", "invoke_query", name="wipe").allowed
     assert not policy.decide("ana", "invoke_query").allowed
     access = Access(policy, "ana")
     assert access.check("invoke_query", name="report_daily").name == "report_daily"
