@@ -17,6 +17,7 @@ from typing import IO, Any, Literal, Self, get_args
 from omnigraph.errors import InputError
 from omnigraph.operations.export import chosen_types
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.storage.files.fsync import sync_files, sync_folders_of
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.storage.files.objects import object_store
@@ -139,14 +140,17 @@ class GraphWriter(ABC):
         placed: list[str] = []
         try:
             for name, _ in self._files:
-                placed.append(name)
                 if folder is not None:
+                    sync_files([self._folder / name])
                     (self._folder / name).replace(folder / name)
                 else:
                     self._store.write_file(name, self._folder / name)
+                placed.append(name)
         except BaseException:
             self._store.delete_all(placed)
             raise
+        if folder is not None:
+            sync_folders_of(folder / name for name in placed)
 
     def _unwritable(self, error: OSError) -> InputError:
         return InputError(f"'{self._shown}' cannot be written: {error.strerror}", code="unwritable_file")

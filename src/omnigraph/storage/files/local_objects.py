@@ -286,8 +286,12 @@ class LocalObjects(ObjectStore):
             handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         except FileExistsError:
             return False
-        with os.fdopen(handle, "wb") as file:
-            self._fill(file, data)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                self._fill(file, data)
+        except OSError:
+            target.unlink(missing_ok=True)
+            raise
         return True
 
     def _fill(self, file: BinaryIO, data: bytes, *, sync: bool = False) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -248,3 +250,16 @@ def test_policy_is_asked(small, tmp_path):
         with pytest.raises(Denied):
             graph.export(tmp_path / f"out.{format}", format=format)
         assert not (tmp_path / f"out.{format}").exists()
+
+
+def test_an_export_that_cannot_be_flushed_leaves_the_earlier_file(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    graph = new_graph(tmp_path, SMALL, *PEOPLE)
+    out = tmp_path / "a.gexf"
+    out.write_text("earlier")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left"):
+        graph.export(out, format="gexf")
+    assert out.read_text() == "earlier"

@@ -87,6 +87,23 @@ def test_exactly_one_writer_wins_without_hard_links(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["claim"]
 
 
+def test_a_write_that_fails_without_hard_links_leaves_no_file(tmp_path, monkeypatch):
+    calls = []
+
+    def fsync(_):
+        calls.append(1)
+        if len(calls) == 2:
+            raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "link", refusing(errno.EPERM))
+    monkeypatch.setattr(os, "fsync", fsync)
+    store = LocalObjects(tmp_path)
+    with pytest.raises(StorageError, match="full"):
+        store.write_if_absent("claim", b"first")
+    assert list(tmp_path.iterdir()) == []
+    assert store.write_if_absent("claim", b"second")
+
+
 def test_unfinished_files_are_not_listed(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / ".writing-abc").write_bytes(b"half")
