@@ -15,6 +15,7 @@ import pytest
 
 from omnigraph.errors import StorageError
 from omnigraph.server.audit import AuditLog, read, verify
+from omnigraph.server.audit.chain_files import HeldChain, Mark
 from support.audit_entries import entry, full_disk
 
 HOSTILE = [
@@ -282,3 +283,10 @@ def test_a_folder_that_cannot_be_written_fails_at_the_start(tmp_path):
     with pytest.raises(StorageError) as caught:
         AuditLog(tmp_path / "file" / "audit")
     assert caught.value.code == "audit_unavailable"
+
+
+def test_a_head_that_is_not_written_completely_is_an_error(tmp_path):
+    held = next(HeldChain.take(tmp_path))
+    with full_disk(40), pytest.raises(OSError, match="not written completely"):
+        held.write(Mark(1))
+    held.release()
