@@ -45,7 +45,7 @@ def graph(tmp_path_factory):
 @pytest.mark.parametrize("size", [1, 4, 7, 1000])
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
 def test_concatenated_pages_equal_the_result(graph, text, size):
-    params = {"n": 11, "s": 2}
+    params = {name: value for name, value in {"n": 11, "s": 2}.items() if f"${name}" in text}
     whole = graph.query(text, params=params).to_pylist()
     pages = [page.to_pylist() for page in graph.pages(text, params=params, page=size)]
     assert list(chain(*pages)) == whole
@@ -81,7 +81,7 @@ def test_cursor_works_in_another_process_and_with_another_page_size(graph):
 def test_cursor_is_bound_to_query_parameters_and_commit(graph, tmp_path):
     query = "query q($g: I32) { match { $p: P } return { $p.k } order { $p.k } }"
     cursor = graph.query(query, params={"g": 1}, page=3).next
-    assert len(graph.query(query, params={"g": 1, "unknown": 7}, page=3, after=cursor)) == 3
+    assert len(graph.query(query, params={"g": 1}, page=3, after=cursor)) == 3
     assert len(graph.query(query, params={"g": 1}, page=3, after=cursor, at=graph.commits()[0].id)) == 3
     other = new_graph(tmp_path / "other", SCHEMA)
     flipped = cursor[:-6] + ("A" if cursor[-6] != "A" else "B") + cursor[-5:]

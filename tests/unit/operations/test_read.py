@@ -73,13 +73,13 @@ PARAMETERS = (
 WRONG = [
     (None, "parameter 'n' (I64) is missing"),
     ({}, "parameter 'n' (I64) is missing"),
-    ({"$n": 1}, "parameter 'n' (I64) is missing"),
+    ({"$n": 1}, "the query has no parameter '$n'"),
     ({"n": None}, "parameter 'n' (I64): null, but I64 is required"),
     ({"n": 1.5}, "parameter 'n' (I64): expected I64, found the number 1.5"),
     ({"n": "x"}, "parameter 'n' (I64): expected I64, found the string 'x'"),
     ({"n": 2**63}, "parameter 'n' (I64): 9223372036854775808 exceeds Int64 range"),
     ({"n": 1, "name": 5}, "parameter 'name' (String?): expected String?, found the integer 5"),
-    ({"n": 1, "other": {}}, "parameter 'other' is not declared, and no parameter can be an object"),
+    ({"n": 1, "other": {}}, "the query has no parameter 'other'"),
     ([1], "parameters are an object of names and values, not an array"),
 ]
 
@@ -92,7 +92,7 @@ def test_wrong_parameters_are_rejected_by_name(graph, params, message):
 
 
 def test_parameters(graph):
-    assert len(graph.query(PARAMETERS, params={"n": "0", "unused": 1})) == 5
+    assert len(graph.query(PARAMETERS, params={"n": "0"})) == 5
     assert len(graph.query(PARAMETERS, params={"n": 1, "name": "x"})) == 0
     assert graph.query(PARAMETERS, params={"n": 0, "name": "x"}).to_rows()[0] == {"p.name": "a", "name": "x"}
 
@@ -196,17 +196,20 @@ def test_concurrent_readers_see_whole_commits_only(tmp_path):
             graph.mutate(SERIAL_CHANGE, params={"n": mine, "to": f"t{mine}"}, message=str(mine))
 
     def read(place: int) -> None:
-        for _ in range(400):
+        last = False
+        while not last:
             last = done.is_set()
             result = graph.query(SERIAL_READS[place % len(SERIAL_READS)])
             seen.append((place % len(SERIAL_READS), result.commit_id, result.to_rows()))
-            if last:
-                return
+            begun.set()
 
-    done = threading.Event()
+    begun, done = threading.Event(), threading.Event()
     readers = [threading.Thread(target=guarded, args=(read, place)) for place in range(16)]
     writers = [threading.Thread(target=guarded, args=(change, writer)) for writer in (1, 2)]
-    for thread in (*readers, *writers):
+    for thread in readers:
+        thread.start()
+    assert begun.wait(60)
+    for thread in writers:
         thread.start()
     for thread in writers:
         thread.join()

@@ -320,7 +320,7 @@ def test_an_empty_interval_is_refused(graph: Graph) -> None:
 )
 def test_errors_of_the_language(graph: Graph, text: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
-        (graph.query if "match" in text else graph.mutate)(text, {"t": "2020-01-01"})
+        (graph.query if "match" in text else graph.mutate)(text, {"t": "2020-01-01"} if "$t" in text else None)
     assert message in str(caught.value)
 
 
