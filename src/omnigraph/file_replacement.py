@@ -20,13 +20,8 @@ def replacement(target: Path, *, mode: int = 0o666, sync: bool = True) -> Iterat
 
     It is written under a temporary name in the same folder and flushed to disk, its length is compared with what was
     written, and it is renamed; then the folder is flushed. If a step fails, `target` is unchanged. Only `mode` and the
-    umask determine the permissions of the new file. Without `sync`, nothing is flushed. A target that is no regular
-    file, such as a pipe, is written directly.
+    umask determine the permissions of the new file. Without `sync`, nothing is flushed.
     """
-    if target.exists() and not target.is_file():
-        with target.open("wb") as device:
-            yield device
-        return
     temporary = target.with_name(f"{TEMPORARY}{uuid4().hex}")
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), mode)
     try:
@@ -45,14 +40,25 @@ def replacement(target: Path, *, mode: int = 0o666, sync: bool = True) -> Iterat
         _flush_folder(target.parent)
 
 
+@contextmanager
+def output(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that replaces the one that a user named; links are followed, and a pipe or device is written."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        with target.open("wb") as device:
+            yield device
+        return
+    with replacement(target) as file:
+        yield file
+
+
 def replace_file(target: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Replace the content of a file, which is read back before it takes the place of the earlier one."""
     with replacement(target, mode=mode) as file:
         file.write(data)
-        if file.seekable():
-            file.seek(0)
-            if file.read() != data:
-                raise OSError(errno.EIO, "the file differs from what was written")
+        file.seek(0)
+        if file.read() != data:
+            raise OSError(errno.EIO, "the file differs from what was written")
 
 
 def keep_permissions(target: Path, file: BinaryIO) -> None:

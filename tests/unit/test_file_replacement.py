@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.file_replacement import keep_permissions, replace_file, replacement
+from omnigraph.file_replacement import keep_permissions, output, replace_file, replacement
 
 
 @pytest.fixture
@@ -70,6 +70,15 @@ def test_permissions(target):
 
 
 def test_a_device_is_written_and_not_replaced():
-    with replacement(Path(os.devnull)) as file:
+    with output(Path(os.devnull)) as file:
         file.write(b"nothing")
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+def test_a_link_is_followed(target):
+    link = target.with_name("link")
+    link.symlink_to(target)
+    with output(link) as file:
+        file.write(b"after")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"after"

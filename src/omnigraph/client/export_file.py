@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from omnigraph.errors import InputError
-from omnigraph.file_replacement import replacement
+from omnigraph.file_replacement import output
 
 
 class ExportFile:
@@ -44,7 +44,7 @@ class ExportFile:
 
     def _opened(self) -> BinaryIO:
         if self._file is None:
-            self._file = self._stack.enter_context(replacement(self._path.resolve()))
+            self._file = self._stack.enter_context(output(self._path))
         return self._file
 
     def _unwritable(self, error: OSError) -> InputError:

@@ -10,7 +10,7 @@ from typing import IO
 
 from omnigraph.cli.errors import BROKEN_PIPE
 from omnigraph.errors import InputError
-from omnigraph.file_replacement import keep_permissions, replacement
+from omnigraph.file_replacement import keep_permissions, output, replacement
 from omnigraph.text_files import decode_text, read_text_file
 
 STDIN = "-"
@@ -44,7 +44,7 @@ def writing(path: str | None) -> Iterator[IO[bytes]]:
             raise SystemExit(BROKEN_PIPE) from None
         return
     try:
-        with replacement(Path(path).resolve()) as file:
+        with output(Path(path)) as file:
             yield file
     except OSError as error:
         raise _unwritable(path, error) from None

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from omnigraph.errors import InputError, OmniGraphError, RecordError
 from omnigraph.fast_dataclass import dataclass
-from omnigraph.file_replacement import replacement
+from omnigraph.file_replacement import output
 from omnigraph.storage.files.location import Location, check_path, locate
 from omnigraph.storage.files.object_errors import object_store_error
 from omnigraph.storage.files.s3_objects import BucketFile, bucket_store
@@ -228,7 +228,7 @@ def writing(path: Path) -> Iterator[IO[str]]:
     """
     check_path(str(path))
     try:
-        with replacement(path.resolve()) as file:
+        with output(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
             yield text
             text.detach()
