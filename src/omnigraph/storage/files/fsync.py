@@ -3,7 +3,7 @@
 Lance writes files and links them into place but never syncs, so after a power failure a manifest may refer to an empty
 data file. A commit has three barriers, each of which is complete before the next begins:
 
-1. the files of all tables that it changes, with their folders, all at once;
+1. the files of all tables that it changes, with their folders, all at once, after `new_files` checked them;
 2. the entry of the log;
 3. the folder of the log. The response follows.
 

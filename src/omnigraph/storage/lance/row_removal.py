@@ -25,7 +25,8 @@ from omnigraph.arrays import one_array
 from omnigraph.checkpoints import checked, checkpoint
 from omnigraph.errors import Damaged
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.files.layout import detached_manifest, manifest_file
+from omnigraph.storage.files.layout import detached_manifest
+from omnigraph.storage.files.new_files import finish_files
 from omnigraph.storage.lance.deletions import Offsets, deleted_offsets
 from omnigraph.storage.lance.digests import file_digests, version_file, with_large_values
 from omnigraph.storage.lance.fragments import replace_fragments
@@ -36,6 +37,7 @@ from omnigraph.storage.lance.scan import Scan
 from omnigraph.storage.lance.table_store import TableStore, new_session
 from omnigraph.storage.lance.table_versions import restored
 from omnigraph.storage.lance.tables import Table, data_path, stored_field, transaction_of
+from omnigraph.storage.lance.version_files import new_files
 from omnigraph.storage.lance.version_parts import PARTS_PROPERTY, parts_property
 
 _DELETIONS = pa.schema([pa.field("row_id", pa.uint32(), nullable=False)])
@@ -120,6 +122,8 @@ class Removal:
     _deletions: dict[tuple[Files, str], lance.fragment.DeletionFile | None] = field(default_factory=dict)
     _row_ids: dict[tuple[Files, str], Any] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
+    _unfinished: dict[Path, int | None] = field(default_factory=dict)
+    """New files that are neither checked nor flushed yet."""
     _read_back: set[Files] = field(default_factory=set)
     """New data files that were read completely."""
     _segments: dict[str, bool] = field(default_factory=dict)
@@ -216,17 +220,24 @@ class Removal:
     # -- rewriting -------------------------------------------------------------------------------
 
     def rewrite(self, versions: Iterable[int]) -> None:
-        """Make the counterparts of versions that have none yet."""
+        """Make the counterparts of versions that have none yet, and check and flush their files."""
         self.find(versions)
         if not self.is_affected:
             return
+        made: list[tuple[Table, NewVersion]] = []
         for version in checked(sorted(set(versions) - self.new.keys())):
             table = self._open(version)
             if table is not None and (self._has_rows(table) or _index_segments(table)):
-                new = self._counterpart(table)
+                made.append((table, self._counterpart(table)))
                 reach("purge.rewritten")
-                self._check_stored(table, new)
-                self.new[version] = new
+        try:
+            finish_files(self._unfinished, sync=self.store.sync)
+        except OSError as error:
+            raise storage_failure(error, self.store.location, f"table '{self.folder}' cannot be rewritten") from error
+        self._unfinished = {}
+        for table, new in made:
+            self._check_stored(table, new)
+            self.new[table.version] = new
 
     def _has_rows(self, table: Table) -> bool:
         return any(len(self._files[_files_of(fragment.metadata)].gone) for fragment in table.dataset.get_fragments())
@@ -292,10 +303,11 @@ class Removal:
         for step in steps:
             store.objects.delete(f"{self.folder}/{detached_manifest(step)}")
         store.saw(self.folder, numbered.version)
+        self._unfinished |= new_files(table, table.at(numbered))
         manifest = version_file(numbered.version)
         digests = file_digests(store, self.folder, [manifest])
-        new_files = [path for one in updated for path in _paths_of(table, one)]
-        digests |= {path: self._digests[path] for path in new_files if path in self._digests}
+        paths = [path for one in updated for path in _paths_of(table, one)]
+        digests |= {path: self._digests[path] for path in paths if path in self._digests}
         self.bytes_manifests += store.objects.size(f"{self.folder}/{manifest}")
         made_by, count = transaction_of(numbered), numbered.count_rows()
         return NewVersion(numbered.version, made_by, table.transaction, count, digests)
@@ -426,15 +438,6 @@ class Removal:
             writer.write_table(rows)
         self.store.objects.write(f"{self.folder}/{made.path(fragment)}", sink.getvalue().to_pybytes())
         return made
-
-    def new_files(self) -> list[Path]:
-        """Return the local paths of all files that were written, to be flushed; none on an object store."""
-        root = self.store.location.path
-        if root is None or not self.store.sync:
-            return []
-        folder = root / self.folder
-        written = [folder / path for path in self._digests]
-        return [*written, *(manifest_file(folder, new.version) for new in self.new.values())]
 
 
 def _detached(dataset: lance.LanceDataset, operation: Any, properties: Mapping[str, str]) -> lance.LanceDataset:

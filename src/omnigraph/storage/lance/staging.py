@@ -29,8 +29,9 @@ from omnigraph.storage.files.layout import detached_manifest
 from omnigraph.storage.lance.fragments import PreparedFragments, prepared_transaction, replace_fragments
 from omnigraph.storage.lance.lance_errors import is_conflict, is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
-from omnigraph.storage.lance.table_versions import restored, sync_version
+from omnigraph.storage.lance.table_versions import restored
 from omnigraph.storage.lance.tables import FRAGMENT_ROWS, Table, transaction_of
+from omnigraph.storage.lance.version_files import finish_versions
 
 _BATCH_ROWS = 65_536
 """Rows that Lance writes between two checkpoints."""
@@ -67,15 +68,16 @@ class StagedWrite:
     base: Table
     transaction: lance.Transaction
 
-    def promote(self, *, sync: bool = True) -> tuple[Table, Promoted]:
-        """Create a numbered version with the change and, with `sync`, flush it to disk; nothing refers to it yet."""
+    def promote(self, *, finish: bool = True) -> tuple[Table, Promoted]:
+        """Create a numbered version with the change; nothing refers to it yet.
+
+        With `finish`, its files are checked and flushed to disk; else the caller calls `finish_versions`.
+        """
         base = self.base
         try:
             dataset, lost = self._next_version()
             if dataset is None:
                 dataset = self._detached_and_promoted()
-            if sync:
-                sync_version(base, dataset)
         except lance_errors() as error:
             if is_conflict(error):
                 raise HeadMoved(
@@ -89,6 +91,8 @@ class StagedWrite:
         table.is_new = True
         # A version that lost its race has the same files: if a cleanup removes it, they may be removed with it.
         table.built_on = (*base.built_on, *lost)
+        if finish:
+            finish_versions([(base, table)])
         reach("table.promoted")
         return table, Promoted(table.version, table.row_count, self.transaction.uuid)
 

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.observer import timed
-from omnigraph.storage.files.fsync import sync_tree
 from omnigraph.storage.files.layout import detached_manifest, manifest_file, manifest_name
 from omnigraph.storage.files.location import Location
+from omnigraph.storage.files.new_files import finish_tree
 from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.deletions import DeletionCache
@@ -74,10 +74,10 @@ class TableStore:
                 storage_options=self._options,
                 session=self._session,
             )
+            if self.location.path is not None:
+                finish_tree(self.location.path / folder, sync=self.sync)
         except lance_errors() as error:
             raise storage_failure(error, self.location, f"table '{folder}' cannot be created") from error
-        if self.sync and self.location.path is not None:
-            sync_tree(self.location.path / folder)
         return Table(self, folder, dataset)
 
     def open(self, folder: str, version: int, transaction: str = "") -> Table:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
 from omnigraph.errors import HeadMoved
 from omnigraph.storage.backoff import pause
-from omnigraph.storage.files.fsync import sync_files
-from omnigraph.storage.files.layout import manifest_file
 from omnigraph.storage.lance.lance_errors import (
     is_conflict,
     is_missing,
@@ -22,6 +18,7 @@ from omnigraph.storage.lance.lance_errors import (
 from omnigraph.storage.lance.lance_module import lance
 from omnigraph.storage.lance.scan import smaller
 from omnigraph.storage.lance.tables import DETACHED, FRAGMENT_ROWS, Table, stored_field
+from omnigraph.storage.lance.version_files import finish_versions
 
 FRAGMENTS_MAX = 64
 """A table with this many fragments more than its row count requires is compacted before the next change is staged on
@@ -70,37 +67,9 @@ def numbered(table: Table) -> Table:
         return table
     try:
         again = restored(base, table.version, {})
-        sync_version(base, again)
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be changed") from error
     return _made_from(base, again.version, again)
-
-
-def sync_version(table: Table, dataset: lance.LanceDataset, *, first: int | None = None) -> None:
-    """Flush the files that `dataset` has and the table's version does not have.
-
-    `first` is the version of the first of several steps that led to `dataset`.
-    """
-    sync_files(files_to_sync(table, dataset, first=first))
-
-
-def files_to_sync(table: Table, dataset: lance.LanceDataset, *, first: int | None = None) -> list[Path]:
-    """Return the files that `sync_version` flushes; none on an object store or if the graph is not synced.
-
-    The transaction files of Lance are not among them: a version contains its transaction.
-    """
-    path = table.store.location.path
-    if not table.store.sync or path is None:
-        return []
-    folder = path / table.folder
-    indexes = [
-        folder / "_indices" / uuid / file.name
-        for uuid in _indexes_of(dataset) - _indexes_of(table.dataset)
-        for file in os.scandir(folder / "_indices" / uuid)
-    ]
-    versions = range(dataset.version if first is None else first, dataset.version + 1)
-    manifests = [manifest_file(folder, version) for version in versions]
-    return [*indexes, *_new_files(table.dataset, dataset, folder), *manifests]
 
 
 def compacted(table: Table, *, always: bool = False) -> Table:
@@ -120,7 +89,6 @@ def compacted(table: Table, *, always: bool = False) -> Table:
         again = table.store.load(table.folder, first, writable=True)
         _compact(table, again, target)
         again = table.store.load(table.folder, again.version)
-        sync_version(table, again, first=first)
     except lance_errors() as error:
         if is_conflict(error):
             return table
@@ -143,10 +111,11 @@ def _compact(table: Table, dataset: lance.LanceDataset, target: int) -> None:
 
 
 def _made_from(table: Table, first: int, dataset: lance.LanceDataset) -> Table:
-    """Return a version that was built in several steps; `first` is the version of the first step."""
+    """Finish and return a version that was built in several steps; `first` is the version of the first step."""
     made = Table(table.store, table.folder, dataset)
     made.is_new = True
     made.built_on = (*table.built_on, *range(first, dataset.version + 1))
+    finish_versions([(table, made)])
     return made
 
 
@@ -179,25 +148,4 @@ def evolved(table: Table, *, rename: Mapping[str, str], drop: Sequence[str], add
         if is_conflict(error):
             raise HeadMoved(f"table '{table.folder}' was changed by another writer", hint="try again") from error
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be changed") from error
-    sync_version(table, again)
     return _made_from(table, first, again)
-
-
-def _new_files(before: lance.LanceDataset, after: lance.LanceDataset, folder: Path) -> list[Path]:
-    """Return the files of the fragments in which two versions differ."""
-    known = {fragment.fragment_id: fragment.metadata for fragment in before.get_fragments()}
-    files: list[Path] = []
-    for fragment in after.get_fragments():
-        metadata = fragment.metadata
-        if known.get(metadata.id) == metadata:
-            continue
-        for file in metadata.files:
-            path = folder / "data" / file.path
-            files += [path, *path.with_suffix("").glob("*")]  # large values are stored in files beside it
-        if metadata.deletion_file is not None:
-            files.append(folder / metadata.deletion_file.path(metadata.id))
-    return files
-
-
-def _indexes_of(dataset: lance.LanceDataset) -> set[str]:
-    return {segment.uuid for index in dataset.describe_indices() for segment in index.segments}

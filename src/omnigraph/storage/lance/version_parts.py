@@ -22,8 +22,10 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Damaged, StorageError
 from omnigraph.storage.failpoints import reach
+from omnigraph.storage.files.new_files import finish_files
 from omnigraph.storage.lance.lance_errors import lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import STORAGE_VERSION, lance
+from omnigraph.storage.lance.version_files import new_files
 
 if TYPE_CHECKING:
     from omnigraph.storage.lance.tables import Table
@@ -107,6 +109,8 @@ def _detached(base: Table, ids: Sequence[str], rows: pa.Table) -> Table:
     reach("part.detached")
     made = base.at(dataset)
     made.part_of = base
+    # A part is written again by the process that needs it, so it is checked, but not flushed.
+    finish_files(new_files(base, made), sync=False)
     return made
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from datetime import timedelta
 from functools import cached_property
@@ -35,9 +35,9 @@ from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import timed
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.files.fsync import sync_files, sync_tree
 from omnigraph.storage.files.layout import MANIFEST, manifest_file
 from omnigraph.storage.files.location import Location
+from omnigraph.storage.files.new_files import finish_files, finish_tree
 from omnigraph.storage.files.objects import object_store
 from omnigraph.storage.lance.create_once import create_once
 from omnigraph.storage.lance.fragments import replace_fragments
@@ -202,12 +202,12 @@ class CheckpointTable:
         state = pa.concat_tables([rows.filter(chosen), to_rows([_position(1, uuid4().hex)])]).cast(schema)
         try:
             create_once(self._uri, self._options, anchor, state)
+            if self.location.path is not None:
+                finish_tree(self._folder, sync=self.sync)
         except FileExistsError as error:
             raise CheckpointConflict from error
         except lance_errors() as error:
             raise storage_failure(error, self.location, "the graph manifest cannot be created") from error
-        if self.sync and self.location.path is not None:
-            sync_tree(self._folder)
 
     @timed("storage", "manifest_checkpoint")
     def write(
@@ -247,14 +247,13 @@ class CheckpointTable:
                 new += lance.fragment.write_fragments(merged, base.dataset, mode="append")
             new += lance.fragment.write_fragments(new_state, base.dataset, mode="append")
             operation = replace_fragments(base.dataset, removed=removed, updated=updated, new=new)
-            if self.sync and self.location.path is not None:
-                sync_files(self._folder / "data" / file.path for fragment in new for file in fragment.files)
+            files = [file for fragment in new for file in fragment.files]
+            self._finish({self._folder / "data" / file.path: file.file_size_bytes for file in files})
             reach("checkpoint.before_commit")
             dataset = lance.LanceDataset.commit(
                 base.dataset, operation, read_version=base.dataset.version, max_retries=0
             )
-            if self.sync and self.location.path is not None:
-                sync_files([manifest_file(self._folder, dataset.version)])
+            self._finish({manifest_file(self._folder, dataset.version): None})
             reach("checkpoint.after_commit")
             self._trim(dataset)
         except lance_errors() as error:
@@ -293,13 +292,19 @@ class CheckpointTable:
         update = lance.LanceOperation.UpdateMap({STAMP_KEY: stamp})
         operation = lance.LanceOperation.UpdateConfig(schema_metadata_updates=update)
         try:
-            lance.LanceDataset.commit(base.dataset, operation, read_version=base.dataset.version, max_retries=0)
+            dataset = lance.LanceDataset.commit(
+                base.dataset, operation, read_version=base.dataset.version, max_retries=0
+            )
+            self._finish({manifest_file(self._folder, dataset.version): None})
         except lance_errors() as error:
             if is_conflict(error):
                 raise CheckpointConflict from error
             raise storage_failure(error, self.location, "the storage format of the graph cannot be upgraded") from error
-        if self.sync and self.location.path is not None:
-            sync_tree(self._folder)
+
+    def _finish(self, files: Mapping[Path, int | None]) -> None:
+        """Check new files of the table and flush them to disk; nothing on an object store."""
+        if self.location.path is not None:
+            finish_files(files, sync=self.sync)
 
     @timed("storage", "manifest_scan")
     def scan(self, at: Checkpoint, condition: str, columns: Sequence[str] | None = None) -> pa.Table:

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.storage.files import layout
-from omnigraph.storage.files.fsync import sync_tree
 from omnigraph.storage.files.location import Location
+from omnigraph.storage.files.new_files import finish_tree
 from omnigraph.storage.lance.create_once import create_once
 from omnigraph.storage.lance.lance_errors import is_missing, lance_errors, storage_failure
 from omnigraph.storage.lance.lance_module import lance
@@ -63,10 +63,10 @@ class RecoveryLog:
         try:
             if not self._create(rows):
                 self._insert(rows, operation_id)
+            if self._location.path is not None:
+                finish_tree(self._location.path / layout.RECOVERY_LOG, sync=self._sync)
         except lance_errors() as error:
             raise storage_failure(error, self._location, "the recovery log cannot be written") from error
-        if self._sync and self._location.path is not None:
-            sync_tree(self._location.path / layout.RECOVERY_LOG)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all rows, oldest first."""

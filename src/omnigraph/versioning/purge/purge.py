@@ -25,7 +25,6 @@ from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import Conflict, Hint, InputError, KeyReused, NotFound
 from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
-from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.lance.row_removal import Removal
 from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.version import STORAGE_FORMAT_PURGED
@@ -188,11 +187,10 @@ class PurgeSearch:
             self.removals[table].find(versions)
 
     def rewrite(self, state: State) -> None:
-        """Make the counterparts of pinned versions that have none yet, and flush them to disk."""
+        """Make the counterparts of pinned versions that have none yet, and check and flush them."""
         for table, versions in self.pinned(state).items():
             checkpoint()
             self.removals[table].rewrite(versions)
-        sync_files(file for removal in self.removals.values() for file in removal.new_files())
 
     @property
     def affected(self) -> list[str]:

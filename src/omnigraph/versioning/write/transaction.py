@@ -37,11 +37,11 @@ from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import Phase, current
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.files import layout
-from omnigraph.storage.files.fsync import sync_files
 from omnigraph.storage.lance.digests import record_digests
 from omnigraph.storage.lance.staging import Promoted, StagedWrite, TableWrite, stage
-from omnigraph.storage.lance.table_versions import compacted, files_to_sync, numbered
+from omnigraph.storage.lance.table_versions import compacted, numbered
 from omnigraph.storage.lance.tables import Table
+from omnigraph.storage.lance.version_files import finish_versions
 from omnigraph.storage.manifest.manifest_schema import Row
 from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.storage.parallel import each_request, each_table
@@ -378,16 +378,17 @@ class Transaction:
         return {key: made for key, made in zip(keys, each_table(staged, keys), strict=True) if made is not None}
 
     def _promoted(self, staged: Mapping[str, StagedWrite]) -> dict[str, WrittenTable]:
-        """Create the versions of all changes, each table beside the others, and flush their files together."""
+        """Create the versions of all changes, each table beside the others, and finish their files together."""
 
         def promoted(key: str) -> tuple[Table, WrittenTable]:
             checkpoint()
-            table, version = staged[key].promote(sync=False)
-            self.repository.tables.remember(table)
+            table, version = staged[key].promote(finish=False)
             return table, self._written(key, table, version, indexes=False)
 
         made = dict(zip(staged, each_table(promoted, staged), strict=True))
-        sync_files(file for key, (table, _) in made.items() for file in files_to_sync(staged[key].base, table.dataset))
+        finish_versions((staged[key].base, table) for key, (table, _) in made.items())
+        for table, _ in made.values():
+            self.repository.tables.remember(table)
         return {key: written for key, (_, written) in made.items()}
 
     def _written(self, key: str, table: Table, promoted: Promoted, *, indexes: bool) -> WrittenTable:

@@ -135,10 +135,10 @@ def cut(folder: Path, known: set[Path]) -> None:
         os.truncate(path, path.stat().st_size - 1)
 
 
-def test_new_data_files_are_read_back_before_the_switch(graph, tmp_path):
+def test_new_data_files_are_checked_before_the_switch(graph, tmp_path):
     (table,) = (tmp_path / "graph" / "nodes").iterdir()
     known = set(table.glob("data/*"))
-    with arm("purge.rewritten", lambda: cut(table, known)), pytest.raises(StorageError, match="cannot be read"):
+    with arm("purge.rewritten", lambda: cut(table, known)), pytest.raises(StorageError, match="is incomplete"):
         graph.purge("Person", ["ana"], edges=True, reason="test")
     again = og.open(tmp_path / "graph")
     assert again.purges()[0].state == "running"

@@ -1,0 +1,207 @@
+"""A disk that fails at a write of a file, every kind of write to a graph, and the outcome of the two together.
+
+A write is either refused, and everything is as before, or acknowledged, and everything is there. Anything else is
+damage: a graph that cannot be read, other rows, an error without a type, or a graph that cannot be written again.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import omnigraph as og
+from omnigraph.engine import tuning
+from omnigraph.errors import OmniGraphError
+from omnigraph.graph import Graph
+from omnigraph.versioning.upkeep import maintenance
+from support.groups import grouped
+from support.store import repository_of
+
+INPUT = "input.jsonl"
+Outcome = Literal["refused", "complete"]
+
+SCHEMA = """
+node Doc { key: String @key  text: String?  rank: F64?  raw: Blob? }
+edge Cites: Doc -> Doc { note: String? }
+"""
+WIDER = SCHEMA.replace("rank: F64?", "rank: F64?  year: I32?").replace("edge", "node Tag { key: String @key }\nedge")
+ADD = "query add($key: String) { insert Doc { key: $key } }"
+BLOB_BYTES = 100_000
+
+
+def doc(key: str, **data: Any) -> dict[str, Any]:
+    """A record of a node."""
+    return {"type": "Doc", "data": {"key": key, **data}}
+
+
+def cites(source: str, target: str) -> dict[str, Any]:
+    """A record of an edge."""
+    return {"edge": "Cites", "from": source, "to": target}
+
+
+def new_graph(root: Path) -> None:
+    """A graph on which every write of `WRITES` changes something: two branches, indexes, deletions, several commits."""
+    graph = og.init(root, SCHEMA, sync=False, environ={})
+    docs = [doc(f"d{number:03}", text=f"about {number}", rank=number / 7) for number in range(60)]
+    graph.load([*docs, *(cites(f"d{number:03}", "d000") for number in range(1, 40))], mode="append")
+    graph.load([doc("old", raw=b"o" * BLOB_BYTES)], mode="append")
+    graph.mutate('delete Doc where key = "d059"')
+    graph.branch_create("side")
+    graph.mutate('insert Doc { key: "s" }', branch="side")
+    graph.mutate('update Doc set { text: "on the side" } where key = "d003"', branch="side")
+    graph.optimize("side")
+    _group(graph, "p")
+    graph.mutate('update Doc set { text: "changed" } where key = "d001"', message="to revert")
+    records = [doc("d007", text="as a job"), *(doc(f"k{number}") for number in range(9)), cites("k0", "d000")]
+    (root.parent / INPUT).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def open_graph(root: Path) -> Graph:
+    """A handle with its own caches."""
+    return og.open(root, sync=False, environ={})
+
+
+def state_of(graph: Graph) -> list[Any]:
+    """The rows of every branch at each of its commits, without generated ids; reads every value."""
+    return [
+        [branch, *(sorted(map(_masked, graph.export(at=commit.id))) for commit in graph.commits(branch))]
+        for branch in graph.branches()
+    ]
+
+
+def _masked(record: dict[str, Any]) -> str:
+    record["data"].pop("id", None)
+    return json.dumps(record, sort_keys=True)
+
+
+class PartlyRefused(OmniGraphError):
+    """Requests of a group are tried one by one after the group was refused, and some were acknowledged then."""
+
+    def __init__(self, acknowledged: int) -> None:
+        super().__init__("requests were refused")
+        self.acknowledged = acknowledged
+
+
+def _group(graph: Graph, prefix: str = "g") -> None:
+    """Publish three commits together: the first two pin parts of the version that the third one pins."""
+    keys = [f"{prefix}{number}" for number in range(3)]
+    results = grouped(graph, [partial(graph.mutate, f'insert Doc {{ key: "{key}" }}') for key in keys])
+    errors = [result for result in results if isinstance(result, BaseException)]
+    if errors:
+        raise PartlyRefused(len(keys) - len(errors)) from errors[0]
+
+
+def _read_parts(graph: Graph) -> None:
+    for commit in graph.commits():
+        graph.to_arrow("Doc", at=commit.id)
+
+
+def _load_as_job(graph: Graph) -> None:
+    with tuning.replaced(memory_load_bytes_max=0):
+        graph.load(str(Path(graph.uri).parent / INPUT), mode="merge")
+
+
+def _clean(graph: Graph, keep: int) -> None:
+    stats = maintenance.cleanup(repository_of(graph), keep=keep, confirm=True, grace=timedelta(0))
+    for table in stats:
+        if table.error:
+            raise OmniGraphError(table.error)
+
+
+WRITES: dict[str, Callable[[Graph], object]] = {
+    "insert": lambda graph: graph.mutate('insert Doc { key: "new", text: "t" }'),
+    "insert edge": lambda graph: graph.mutate('insert Doc { key: "n" } insert Cites { from: "n", to: "d001" }'),
+    "update": lambda graph: graph.mutate('update Doc set { text: "other" } where key = "d002"'),
+    "delete": lambda graph: graph.mutate('delete Doc where key = "d004"'),
+    "upsert": lambda graph: graph.mutate('upsert Doc { key: "d005", text: "again" }'),
+    "group": _group,
+    "read of parts": _read_parts,
+    "load append": lambda graph: graph.load([doc(f"n{n}") for n in range(9)] + [cites("n0", "n1")], mode="append"),
+    "load merge": lambda graph: graph.load([doc("d006", text="m"), doc("m1", text="m")], mode="merge"),
+    "load overwrite": lambda graph: graph.load([doc("d000"), doc("only"), cites("only", "d000")], mode="overwrite"),
+    "load blob": lambda graph: graph.load([doc("b", raw=b"b" * BLOB_BYTES)], mode="append"),
+    "load as job": _load_as_job,
+    "merge": lambda graph: graph.merge("side"),
+    "revert": lambda graph: graph.revert("main"),
+    "schema apply": lambda graph: graph.apply_schema(WIDER),
+    "optimize": lambda graph: graph.optimize(),
+    "index build": lambda graph: graph.ensure_indices(),
+    "cleanup": partial(_clean, keep=100),
+    "checkpoint": lambda graph: repository_of(graph).checkpoint(),
+    "branch create": lambda graph: graph.branch_create("another"),
+    "store query": lambda graph: graph.store_query(ADD),
+    "purge": lambda graph: graph.purge("Doc", ["d008"], edges=True, reason="r"),
+}
+"""Every kind of write, by name."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of write, and what it changes."""
+
+    name: str
+    before: Sequence[Any]
+    after: Sequence[Any]
+    sizes: tuple[int, ...]
+    """The sizes of the files that it makes, ascending."""
+
+    @classmethod
+    def of(cls, name: str, seed: Path, folder: Path) -> Case:
+        """Run the write once on a disk that works."""
+        root = copy_of(seed, folder)
+        before, files = state_of(open_graph(root)), sizes_below(root)
+        WRITES[name](open_graph(root))
+        made = {size for path, size in sizes_below(root).items() if path not in files}
+        return cls(name, before, state_of(open_graph(root)), tuple(sorted(made)))
+
+    def run(self, seed: Path, folder: Path, failing: AbstractContextManager[object]) -> Outcome:
+        """Write while the disk fails, and judge what is there afterwards."""
+        root = copy_of(seed, folder)
+        graph = open_graph(root)
+        refused, acknowledged = False, 0
+        with failing:
+            try:
+                WRITES[self.name](graph)
+            except OmniGraphError as error:
+                refused = True
+                acknowledged = error.acknowledged if isinstance(error, PartlyRefused) else 0
+        assert open_graph(root).verify(deep=True) == []
+        [main, *others] = state_of(open_graph(root))
+        expected = self.before if refused else self.after
+        assert [[main[0], *main[1 + acknowledged :]], *others] == expected
+        # The handle that failed and a new one write again.
+        for number, handle in enumerate((graph, open_graph(root))):
+            key = f"after-{number}"
+            handle.mutate(f'insert Doc {{ key: "{key}" }} insert Cites {{ from: "{key}", to: "d000" }}')
+        _clean(open_graph(root), keep=1)
+        assert open_graph(root).verify(deep=True) == []
+        return "refused" if refused else "complete"
+
+
+def copy_of(seed: Path, folder: Path) -> Path:
+    """A copy of the graph and of its input file in a new folder."""
+    return Path(shutil.copytree(seed, folder)) / "graph"
+
+
+def sizes_below(root: Path) -> dict[str, int]:
+    """The size of every file."""
+    return {str(path.relative_to(root)): path.stat().st_size for path in root.rglob("*") if path.is_file()}
+
+
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Within the block, writes beyond this size of a file fail with `EFBIG`; Python ignores the signal."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
