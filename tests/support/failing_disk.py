@@ -177,10 +177,11 @@ class Case:
         [main, *others] = state_of(open_graph(root))
         expected = self.before if refused else self.after
         assert [[main[0], *main[1 + acknowledged :]], *others] == expected
-        # The handle that failed and a new one write again.
-        for number, handle in enumerate((graph, open_graph(root))):
-            key = f"after-{number}"
-            handle.mutate(f'insert Doc {{ key: "{key}" }} insert Cites {{ from: "{key}", to: "d000" }}')
+        if refused and not acknowledged:
+            # The handle that failed writes again.
+            WRITES[self.name](graph)
+            assert state_of(open_graph(root)) == self.after
+        open_graph(root).mutate('insert Doc { key: "last" } insert Cites { from: "last", to: "d000" }')
         _clean(open_graph(root), keep=1)
         assert open_graph(root).verify(deep=True) == []
         return "refused" if refused else "complete"
