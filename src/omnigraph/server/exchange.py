@@ -119,7 +119,7 @@ class Exchange:
         self._write: AdmittedWrite | None = None
         self._is_read_admitted = False
         self._held = ExitStack()
-        """Ends what admission counts for the request."""
+        """Ends what admission counts for the request, unless an answer that continues takes it over."""
         self._disconnected = False
         self._stream: Stream | None = None
         self._first: Chunk | None = None
@@ -260,7 +260,7 @@ class Exchange:
             raise RequestFault(f"this route takes no parameter '{next(iter(given))}'", code="unknown_member")
 
     async def _read_json(self) -> None:
-        route, headers, execution = self._route, self._headers, self._server.execution
+        route, headers = self._route, self._headers
         limits = self._state.settings.limits
         limit = limits.envelope_bytes if route.limit == "envelope" else limits.body_bytes
         limit = min(limit, limits.body_memory // (2 * _BODY_WEIGHT))
@@ -268,25 +268,31 @@ class Exchange:
         self._expect_body(limit, encoding)
         self._body_begun = True
         self._raw = self._caller.raw = await read_body(
-            self._receive, limit, self._hold_json, partial(execution.call, "bodies"), encoding
+            self._receive, limit, self._hold_json, self._run_body_step, encoding
         )
         if self._raw:
             self._check_media_type()
         assert route.input is not None
-        decode = partial(decode_body, route.input, self._raw or b"{}", strict=route.strict)
-        self._input = decode() if len(self._raw) <= SMALL_BODY else await execution.call("bodies", decode)
+        if len(self._raw) <= SMALL_BODY:
+            self._input = decode_body(route.input, self._raw or b"{}", strict=route.strict)
+        else:
+            self._input = await self._run_body_step(partial(decode_body, route.input, self._raw, strict=route.strict))
         if route.writes_if is not None:
             self._caller.writes = self._is_given(route.writes_if)
 
     async def _spool(self) -> None:
-        headers, limit, execution = self._headers, self._state.settings.limits.load_bytes, self._server.execution
+        headers, limit = self._headers, self._state.settings.limits.load_bytes
         kind = self._check_media_type()
         encoding = headers.get("content-encoding")
         self._expect_body(limit, encoding)
         await self._count()
         self._body_begun = True
         body = self._caller.body = SpooledBody(new_body_file(_SUFFIXES.get(kind, "")), kind)
-        await spool_body(self._receive, limit, body, self._hold_spooled, partial(execution.call, "bodies"), encoding)
+        await spool_body(self._receive, limit, body, self._hold_spooled, self._run_body_step, encoding)
+
+    async def _run_body_step(self, work: Callable[[], Any]) -> Any:
+        """Run a step of reading a body in a thread."""
+        return await self._server.execution.call("bodies", work)
 
     def _expect_body(self, limit: int, encoding: str | None) -> None:
         """Refuse a body whose declared size exceeds the limit, and note the size."""
@@ -441,26 +447,26 @@ class Exchange:
         route, caller, server = self._route, self._caller, self._server
         actor = caller.actor or ANONYMOUS
         await self._count()
-        with self._held.pop_all() as held:
-            started = time.perf_counter()
-            lane = server.execution.lanes[name]
-            operation = server.operations.start(caller, route, name, self._operation_branch(path))
-            caller.operation = operation
-            held.callback(server.operations.end, operation)
-            await self._enter(lane, operation, actor, self._state.settings.limits.queue_s)
-            held.callback(lane.leave, actor)
-            self._mark("queue", started, time.perf_counter())
-            operation.begin()
-            held.callback(self._track())
-            async with watching_disconnect(self._receive, self._on_disconnect):
-                encoded = await server.execution.call(name, partial(self._work, path))
-                response = self._finish(encoded)
-            if encoded.background is not None:
-                work = encoded.background
-                server.operations.continue_work(operation, work, held.pop_all(), server.execution, name)
-            elif not isinstance(response, Response):
-                response.held = held.pop_all()
-            return response
+        held = self._held
+        started = time.perf_counter()
+        lane = server.execution.lanes[name]
+        operation = server.operations.start(caller, route, name, self._operation_branch(path))
+        caller.operation = operation
+        held.callback(server.operations.end, operation)
+        await self._enter(lane, operation, actor, self._state.settings.limits.queue_s)
+        held.callback(lane.leave, actor)
+        self._mark("queue", started, time.perf_counter())
+        operation.begin()
+        held.callback(self._track())
+        async with watching_disconnect(self._receive, self._on_disconnect):
+            encoded = await server.execution.call(name, partial(self._work, path))
+            response = self._finish(encoded)
+        if encoded.background is not None:
+            work = encoded.background
+            server.operations.continue_work(operation, work, held.pop_all(), server.execution, name)
+        elif not isinstance(response, Response):
+            response.held = held.pop_all()
+        return response
 
     def _operation_branch(self, path: Mapping[str, str]) -> str | None:
         """Return the branch that the request concerns; None if it names a point or no branch."""

@@ -160,7 +160,8 @@ async def read_body(receive: Receive, limit: int, hold: Hold, run: RunInThread, 
 async def _read_plain(receive: Receive, limit: int, hold: Hold) -> bytes:
     """Return a body that is not compressed. Most have one part; an iterator takes longer than the part."""
     part, more = await _receive_part(receive)
-    await _check_size(len(part), limit, hold)
+    if len(part) > min(SMALL_BODY, limit):
+        await _check_size(len(part), limit, hold)
     if not more:
         return part
     body = bytearray(part)
