@@ -58,6 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=Path,
         help="leave out the long tests that a file names, and add those that pass to it",
     )
+    parser.addoption("--soak-minutes", type=float, default=10, help="the length of the soak test of a server")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -71,6 +71,18 @@ class GraphContext:
     schema_policy: Policy | None = None
     """Without an access: the policy whose rules a change of the schema must not break. It limits nothing else."""
 
+    @property
+    def bytes_by_owner(self) -> dict[str, int]:
+        """The memory of the graph by what keeps it, as `/metrics` shows it."""
+        repository = self.repository
+        return {
+            "tables": self.cache.bytes,
+            "plans": self.plans.bytes,
+            "versions": repository.tables.handle_bytes,
+            "history": repository.history_bytes,
+            "lance": repository.tables.cache_bytes + repository.manifest.cache_bytes,
+        }
+
     @classmethod
     def of(
         cls,

@@ -34,6 +34,10 @@ _CLASSES_MAX = 16
 """Plans of one query for different classes of parameters."""
 _TEXT_MAX = 65_536
 """Plans of longer texts are not kept. They are usually generated and run once."""
+_TEXTS_MAX = 1024 * 1024
+"""Characters of the texts of all plans in memory."""
+_CHARACTER_BYTES = 64
+"""The size of a plan for each character of its text, at most."""
 _Key = tuple[str, str, str | None, tuple[Param, ...], str | None]
 """Schema hash, text, query name, parameters of a query without a head, digest of the visibility."""
 
@@ -93,6 +97,8 @@ class PlanCache:
         self._approximate = approximate
         """True if every vector ranking may be approximate."""
         self._known: OrderedDict[_Key, _Entry] = OrderedDict()
+        self._characters = 0
+        """The length of the texts of all known plans."""
         self._lock = Lock()
         self.hits = 0
         """The number of requested plans that were in memory."""
@@ -152,9 +158,12 @@ class PlanCache:
         if len(query.text) > _TEXT_MAX:
             return entry.made
         with self._lock:
+            if key not in self._known:
+                self._characters += len(query.text)
             self._known[key] = entry
-            while len(self._known) > _PLANS_MAX:
-                self._known.popitem(last=False)
+            while len(self._known) > _PLANS_MAX or self._characters > _TEXTS_MAX:
+                (_, text, *_), _ = self._known.popitem(last=False)
+                self._characters -= len(text)
         return entry.made if entry.classes is None else self._of_class(entry, snapshot, query, visibility)
 
     def find(self, plan_hash: str, visibility: Visibility | None = None) -> PreparedQuery | ir.MutationIR | None:
@@ -243,6 +252,11 @@ class PlanCache:
 
     def __len__(self) -> int:
         return len(self._known)
+
+    @property
+    def bytes(self) -> int:
+        """The estimated size of all plans."""
+        return self._characters * _CHARACTER_BYTES
 
     def get_read(self, snapshot: Snapshot, query: QueryText, visibility: Visibility | None = None) -> PreparedQuery:
         """Return the plan of a read; a mutation raises `InputError`."""

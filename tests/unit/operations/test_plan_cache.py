@@ -94,3 +94,14 @@ def test_a_lookup_of_one_node_does_not_import_the_optimizer(tmp_path):
     graph.load([*people, {"edge": "Knows", "from": "a", "to": "b"}], mode="append")
     assert _modules(graph, _LOOKUP) == "[{'p.age': 1}] []"
     assert "optimizer.search" in _modules(graph, _HOP)
+
+
+def test_long_texts_evict_plans(graph):
+    """The plans of some long texts take the memory of hundreds of short ones."""
+    plans = PlanCache(CatalogCache(), DataCache())
+    for number in range(24):
+        plans.get(graph.snapshot(), QueryText(NAMES + " " * (60_000 + number)))
+    assert len(plans) == 17
+    assert plans.bytes <= 64 * 1024 * 1024
+    first = plans.get(graph.snapshot(), QueryText(NAMES + " " * 60_000))
+    assert plans.get(graph.snapshot(), QueryText(NAMES + " " * 60_000)) is first

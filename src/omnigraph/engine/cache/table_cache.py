@@ -602,8 +602,12 @@ class DataCache:
             self._bytes = 0
 
     def _drop(self, version: tuple[str, str]) -> None:
-        """Remove the entries of a version."""
-        for key in [key for key in self._entries if key[:2] == version]:
+        """Remove the entries of a version, and those of other tables that are made from it and name it.
+
+        An edge table that does not change would otherwise keep its adjacency to every version of its nodes.
+        """
+        _, identity = version
+        for key in [key for key in self._entries if key[:2] == version or identity in key[-1]]:
             self._bytes -= self._entries.pop(key)[1]
 
     @property

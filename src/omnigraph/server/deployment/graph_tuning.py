@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pyarrow as pa
-
 from omnigraph.engine.cache.table_cache import DataCache
 from omnigraph.graph_handle import cache_of, set_staleness
 from omnigraph.server.deployment.graphs import ServedGraph
@@ -51,7 +49,6 @@ def bound_caches(graphs: Iterable[ServedGraph], bytes_max: int) -> None:
 
 
 def halve_caches(graphs: Iterable[ServedGraph]) -> None:
-    """Drop the half of each cache that was used least recently, and return free memory to the system."""
+    """Drop the half of each cache that was used least recently."""
     for cache in caches_of(graphs):
         cache.shrink(cache.bytes // 2)
-    pa.default_memory_pool().release_unused()

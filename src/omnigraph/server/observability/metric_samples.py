@@ -7,6 +7,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph_handle import context_of
 from omnigraph.operations.authorization.access import Access
@@ -14,10 +16,13 @@ from omnigraph.operations.exploration.graph_figures import GraphFigures, proposa
 from omnigraph.server.deployment.graphs import ServedGraph
 from omnigraph.server.observability import log
 from omnigraph.server.observability.metrics import Metrics
+from omnigraph.server.scheduling.memory import free_memory
 
 if TYPE_CHECKING:
     from omnigraph.server.app import Server
 
+OWNERS = ("tables", "plans", "versions", "history", "lance", "arrow", "free")
+"""What keeps memory: five parts of the opened graphs, the pool of Arrow, and the heap that is not in use."""
 SAMPLE_S = 5.0
 """The interval of samples in a process that is not scraped itself."""
 LISTING_S = 30.0
@@ -85,6 +90,15 @@ class Sampler:
     def _sample_process(self) -> None:
         server, holder = self._server, self._server.holder
         self._gauge("memory_used_bytes", server.memory.used)
+        owners = dict.fromkeys(OWNERS, 0)
+        for served in holder.current.graphs.values():
+            if served.graph is not None:
+                for owner, size in context_of(served.graph).bytes_by_owner.items():
+                    owners[owner] += size
+        owners["arrow"] = pa.total_allocated_bytes()
+        owners["free"] = free_memory()
+        for owner, size in owners.items():
+            self._gauge("memory_bytes", size, owner)
         self._count("memory_cancelled", server.memory.cancelled)
         self._count("log_dropped", log.dropped())
         for result, count in holder.reloads.items():

@@ -86,6 +86,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("storage_seconds", "histogram", "Time of a call of the storage.", ("op",)),
     Metric("operations", "gauge", "Admitted work.", ("state",)),
     Metric("memory_used_bytes", "gauge", "Memory that the processes have allocated."),
+    Metric("memory_bytes", "gauge", "Memory by what keeps it; see below.", ("owner",)),
     Metric("memory_cancelled", "counter", "Queries that were cancelled for lack of memory."),
     Metric("log_dropped", "counter", "Log lines that were dropped because the log could not keep up."),
     Metric("config_reload", "counter", "Reloads of settings, tokens and policies.", ("result",)),

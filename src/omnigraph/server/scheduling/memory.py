@@ -9,12 +9,15 @@ is cancelled.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from omnigraph.errors import LimitReached, Overloaded
 from omnigraph.machine_memory import total_memory
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 TICK_S = 0.1
 """The interval at which the memory is read."""
+TRIM_S = 60.0
+"""The interval at which free memory is returned to the system. Small blocks that live long keep the rest of a heap."""
 SHRINK_S = 1.0
 """The interval at which the caches are halved above the limit."""
 NOT_READY_S = 30.0
@@ -51,6 +56,7 @@ class MemoryGuard:
         self.cancelled = 0
         """The number of queries that were cancelled since the start of the process."""
         self._shrunk_at = float("-inf")
+        self._trimmed_at = time.monotonic()
         self._victim: Operation | None = None
 
     def configure(self, settings: ServerSettings) -> None:
@@ -97,17 +103,21 @@ class MemoryGuard:
         """Read the memory; above the limit, shrink the caches and cancel the largest query."""
         state = server.holder.current
         bound_caches(state.graphs.values(), state.settings.cache_bytes_max)
+        now = time.monotonic()
+        if now - self._trimmed_at >= TRIM_S:
+            self._trimmed_at = now
+            await server.execution.call("audit", release_memory)
         self.used = self._measure() or 0
         if self.limit is None or self.used <= self.limit:
             self.high_since = None
             return
-        now = time.monotonic()
         if self.high_since is None:
             self.high_since = now
             _log.warning("memory: %d bytes, above the limit of %d; new work is refused", self.used, self.limit)
         if now - self._shrunk_at >= SHRINK_S:
             self._shrunk_at = now
             await server.execution.call("audit", lambda: halve_caches(state.graphs.values()))
+            await server.execution.call("audit", release_memory)
         if self.used > self.limit * _CRITICAL:
             self._cancel_largest(server.operations.running)
 
@@ -149,6 +159,33 @@ def limit_of(settings: ServerSettings) -> int | None:
     total = total_memory()
     share = float(high.removesuffix("%")) / 100
     return None if total is None else int(total * share / settings.workers)
+
+
+class _HeapSizes(ctypes.Structure):
+    """`struct mallinfo2` of glibc."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks",
+                     "keepcost")
+    )  # fmt: skip
+
+
+def free_memory() -> int:
+    """Return the bytes that the heap of the process has free and has not returned to the system; 0 if unknown."""
+    sizes = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if sizes is None:
+        return 0
+    sizes.restype = _HeapSizes
+    return int(sizes().fordblks)
+
+
+def release_memory() -> None:
+    """Return free memory of the heap and of Arrow to the system."""
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def used_memory() -> int | None:

@@ -24,6 +24,11 @@ from omnigraph.storage.lance.version_parts import VersionPart, changed_ids, open
 from omnigraph.storage.lance.write_locks import WriteLocks
 
 _HANDLES_MAX = 256
+_VERSIONS_MAX = 16
+"""Versions of one table whose handles are kept. A handle holds the metadata of every fragment of its version."""
+_HANDLE_BYTES = 8 * 1024
+_FRAGMENT_BYTES = 2 * 1024
+"""The estimated size of a handle, and of the metadata of a fragment in it."""
 _CONTENDED_S = 5.0
 """Time during which a table is considered contended."""
 _PARTS_MAX = 64
@@ -195,6 +200,9 @@ class TableStore:
             newest = self._newest_handles.get(table.folder)
             if newest is None or newest.version < table.version:
                 self._newest_handles[table.folder] = table
+            versions = [key for key in self._handles if key[0] == table.folder]
+            for key in versions[:-_VERSIONS_MAX]:
+                del self._handles[key]
             while len(self._handles) > _HANDLES_MAX:
                 self._handles.popitem(last=False)
 
@@ -237,6 +245,13 @@ class TableStore:
     def cache_bytes(self) -> int:
         """The size of the Lance caches in bytes."""
         return int(self._session.size_bytes())
+
+    @property
+    def handle_bytes(self) -> int:
+        """The estimated size of the open versions in bytes."""
+        with self._lock:
+            tables = {id(table): table for kept in (self._handles, self._parts) for table in kept.values()}
+        return sum(_HANDLE_BYTES + _FRAGMENT_BYTES * table.fragments_in_memory() for table in tables.values())
 
     def forget(self, folder: str) -> None:
         """Drop the handles of a table whose versions were removed."""

@@ -321,6 +321,10 @@ class Table:
         """The metadata of the fragments, in row order."""
         return tuple(fragment.metadata for fragment in self.dataset.get_fragments())
 
+    def fragments_in_memory(self) -> int:
+        """The number of fragments whose metadata was read."""
+        return len(vars(self).get("_metadata", ()))
+
     def rows_in(self, fragment: int) -> int:
         """Return the number of live rows of a fragment, which is given by its position; reads no data."""
         metadata = self._metadata[fragment]

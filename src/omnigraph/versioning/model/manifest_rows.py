@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -436,23 +437,24 @@ def row_to_commit_and_pins(row: Row) -> tuple[Commit, tuple[Pin, ...]]:
 
 
 def _commit(row: Row, data: Mapping[str, Any]) -> Commit:
+    """Read a commit. All commits stay in memory, so the texts that many of them repeat are shared."""
     try:
         return Commit(
             id=row["object_id"],
-            branch=row["table_branch"] or MAIN,
+            branch=intern(row["table_branch"] or MAIN),
             manifest_version=int(row["table_version"]),
             parent_id=_text_or_none(data["parent_commit_id"]),
             merged_parent_id=_text_or_none(data["merged_parent_commit_id"]),
-            actor=_text_or_none(data["actor_id"]),
+            actor=None if data["actor_id"] is None else intern(_text(data["actor_id"])),
             created_us=int(data["created_at"]),
             message=_text_or_none(data["message"]),
             metadata=dict(data["metadata"]),
-            kind=_text(data["kind"]),
-            changed=tuple(data["changed"]),
-            schema_hash=_text(data["schema_hash"]),
+            kind=intern(_text(data["kind"])),
+            changed=tuple(map(intern, data["changed"])),
+            schema_hash=intern(_text(data["schema_hash"])),
             since=int(data["since"]),
             fork_commit_id=_text_or_none(data["fork_commit_id"]),
-            queries_hash=_text(data.get("queries_hash", "")),
+            queries_hash=intern(_text(data.get("queries_hash", ""))),
             aliases_hash=_text(data.get("aliases_hash", "")),
         )
     except (KeyError, TypeError, ValueError) as error:

@@ -75,6 +75,8 @@ from omnigraph.versioning.write.ref_names import check_text
 FORMAT = STORAGE_FORMAT
 
 PUBLISH_TRIES = 200
+_COMMIT_BYTES = 2 * 1024
+"""The estimated size of a commit in memory, with its pins."""
 _COMMITS_AT_ONCE = 256
 """Manifest versions whose commits are read first when few commits are listed."""
 _COMMIT_COLUMNS = ("object_id", "metadata", "table_version", "table_branch")
@@ -414,6 +416,11 @@ class Repository:
         """Return commit id → pins for every commit in the manifest."""
         rows = self.manifest.scan(state.manifest, HistoryFilter("graph_commit"), _COMMIT_COLUMNS)
         return {commit.id: pins for commit, pins in map(row_to_commit_and_pins, rows)}
+
+    @property
+    def history_bytes(self) -> int:
+        """The estimated size of the commits in memory."""
+        return (len(self._commits[0]) + len(self._pins)) * _COMMIT_BYTES
 
     def all_commits(self, state: State | None = None) -> Mapping[str, Commit]:
         """Return every commit in the manifest, including those of deleted branches and possibly newer ones.

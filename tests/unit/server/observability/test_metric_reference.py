@@ -30,5 +30,5 @@ def test_every_metric_is_described_in_a_sentence() -> None:
 
 def test_labels_are_bounded() -> None:
     bounded = {"method", "route", "graph", "status", "lane", "state", "limit", "action", "decision", "reason", "kind"}
-    bounded |= {"table", "op", "result", "version", "storage_format", "python", "webhook"}
+    bounded |= {"table", "op", "owner", "result", "version", "storage_format", "python", "webhook"}
     assert {label for metric in METRICS for label in metric.labels} <= bounded

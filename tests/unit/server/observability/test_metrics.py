@@ -23,6 +23,7 @@ from omnigraph.errors import InputError, MissingPackage
 from omnigraph.observer import process_observer
 from omnigraph.server.observability import log
 from omnigraph.server.observability.exposition import CONTENT_TYPE
+from omnigraph.server.observability.metric_samples import OWNERS
 from omnigraph.server.observability.metric_table import METRICS
 from omnigraph.server.observability.metrics import Metrics
 from omnigraph.server.observability.metrics_endpoint import MetricsEndpoint
@@ -265,3 +266,11 @@ def _workers(pid: int) -> list[int]:
     return [
         int(child) for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text(errors="replace")
     ]
+
+
+def test_memory_by_owner(site: Tenants) -> None:
+    """Each owner has a size; those that the requests of the site used are not 0."""
+    text = site.server.get("/metrics", token=site.tokens["root"]).body
+    sizes = {owner: value(text, "memory_bytes", owner=owner) for owner in OWNERS}
+    assert {owner for owner, size in sizes.items() if size == 0} <= {"arrow", "free", "tables"}
+    assert sizes["plans"] < sizes["versions"] + sizes["lance"] + 2**20

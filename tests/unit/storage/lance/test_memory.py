@@ -6,6 +6,7 @@ import gc
 from collections import Counter
 
 import omnigraph as og
+from omnigraph.engine import tuning
 from omnigraph.engine.cache.table_cache import TableData
 from omnigraph.storage.lance import table_store
 from omnigraph.storage.lance.tables import Table
@@ -50,3 +51,30 @@ def test_memory_is_bounded_in_the_number_of_commits(tmp_path, monkeypatch):
     assert repository.manifest.cache_bytes <= BOUND * 2 * SLACK
     assert counts[1] <= counts[0]
     assert entries[1] <= entries[0]
+
+
+def test_adjacency_to_old_versions_of_nodes_is_dropped(tmp_path):
+    """The edge table never changes, and its adjacency to every version of the nodes is kept with it."""
+    graph = og.init(tmp_path / "graph", SCHEMA + "edge Near: Item -> Item\n")
+    items = [{"type": "Item", "data": {"name": f"i{number}", "note": "red"}} for number in range(4)]
+    graph.load([*items, {"edge": "Near", "from": "i0", "to": "i1"}], mode="append")
+    counts: list[Counter[str]] = []
+    with tuning.replaced(table_versions_max=3):
+        for number in range(16):
+            graph.mutate(f'query q() {{ update Item set {{ note: "{number}" }} where name = "i{number % 4}" }}')
+            hops = graph.query("query q() { match { $a: Item $a near{1,3} $b } return { $a.name, count($b) as n } }")
+            assert len(hops) == 1
+            if number in (9, 15):
+                counts.append(objects())
+    assert counts[1]["TableData"] <= counts[0]["TableData"]
+
+
+def test_handles_of_one_table_are_bounded(tmp_path):
+    """A handle holds the metadata of every fragment of its version."""
+    graph = og.init(tmp_path / "graph", SCHEMA)
+    counts: list[Counter[str]] = []
+    for number in range(40):
+        graph.load([{"type": "Item", "data": {"name": f"i{number}", "note": "red"}}], mode="append")
+        if number in (23, 39):
+            counts.append(objects())
+    assert counts[1]["Table"] <= counts[0]["Table"]
