@@ -8,22 +8,25 @@ caller could make the difference itself. Changes of rows are judged by the right
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import Denied
+from omnigraph.operations.merge.column_mapping import document
 from omnigraph.operations.stored_queries import queries_of
 from omnigraph.query.stored_queries import QuerySet, StoredQuery, changed_queries
+from omnigraph.versioning.model.manifest_objects import SchemaRecord
 from omnigraph.versioning.model.snapshot import Snapshot, on_branch
 
 if TYPE_CHECKING:
     from omnigraph.operations.graph_context import GraphContext
 
-DifferenceCheck = Callable[[Snapshot, str, QuerySet], None]
+DifferenceCheck = Callable[[Snapshot, SchemaRecord, QuerySet], None]
 """`check_difference` for one caller."""
 
 
-def check_difference(context: GraphContext, before: Snapshot, schema_hash: str, queries: QuerySet) -> None:
+def check_difference(context: GraphContext, before: Snapshot, schema: SchemaRecord, queries: QuerySet) -> None:
     """Raise `Denied` if the caller may not make a change of a branch.
 
     `before` is the head of the branch; the change gives it a schema and stored queries.
@@ -32,7 +35,8 @@ def check_difference(context: GraphContext, before: Snapshot, schema_hash: str, 
         return
     changed = [queries.queries.get(name) for name, _, _ in changed_queries(queries_of(before), queries)]
     try:
-        if schema_hash != before.schema_hash:
+        # Identity numbers are never reused, so a difference of the counter alone is no change.
+        if replace(document(schema), next_id=0) != replace(document(before.schema), next_id=0):
             context.check("schema_apply", None, before.branch)
         if changed:
             check_storing(context, [query for query in changed if query is not None], lambda: before)

@@ -182,8 +182,7 @@ def _merge(repository: Repository, request: MergeRequest) -> MergeResult:
 def check_merged_rights(plan: MergePlan, ours: Snapshot, check: DifferenceCheck) -> None:
     """Refuse a plan whose difference to the target the caller may not make."""
     if plan.schema is not None:
-        record = plan.schema.record
-        check(ours, ours.schema_hash if record is None else record.hash, plan.queries)
+        check(ours, plan.schema.record or ours.schema, plan.queries)
 
 
 def check_merged_schema(plan: MergePlan, ours: Snapshot, check: SchemaCheck | None) -> None:

@@ -185,7 +185,7 @@ class ProposalLanding:
         """Raise `Denied` if the caller may not make the changes of a proposal."""
         context = self.proposals.context
         before, after = self._snapshots(point.target, point.base, point.commit_id)
-        check_difference(context, before, after.schema_hash, queries_of(after))
+        check_difference(context, before, after.schema, queries_of(after))
         if not context.has_row_rules:
             return
         ours, theirs = self._sides(point.target, point.base, point.source, point.merged_parent)

@@ -183,6 +183,27 @@ def test_a_call_needs_the_rights_to_its_difference(graph: Graph, way: Way, name:
         assert contents(graph, target) != before
 
 
+def test_a_schema_that_was_changed_and_changed_back_is_no_difference(graph: Graph) -> None:
+    target = f"t{next(numbers)}"
+    graph.branch_create(target)
+    graph.branch_create(f"{target}/source", target)
+    for text in ("node City { name: String @key }", ""):
+        migrate(text)(graph, f"{target}/source")
+    insert(graph, f"{target}/source")
+    assert as_actor(graph, {"branch_merge"}).merge(f"{target}/source", into=target).commit_id is not None
+
+
+def test_a_type_that_was_dropped_and_added_again_is_a_difference(graph: Graph) -> None:
+    target = f"t{next(numbers)}"
+    graph.branch_create(target)
+    with_city(graph, target)
+    graph.branch_create(f"{target}/source", target)
+    for text in ("", "node City { name: String @key  size: I64? }"):
+        migrate(text)(graph, f"{target}/source")
+    with pytest.raises(Denied, match="schema_apply"):
+        as_actor(graph, {"branch_merge"}).merge(f"{target}/source", into=target)
+
+
 def test_a_withdrawn_query_with_rights_exists_at_no_point_and_on_no_new_branch(graph: Graph) -> None:
     target = f"t{next(numbers)}"
     graph.branch_create(target)
