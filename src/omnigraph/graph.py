@@ -112,6 +112,7 @@ class Graph(GraphPurges):
     def plan_schema(self, text: str | Path, *, allow_data_loss: bool = False, branch: str | None = None) -> SchemaPlan:
         """Return the migration steps from the branch's schema to another; nothing is written.
 
+        Drops of rows or values are refused in the plan, unless `allow_data_loss`, and `losses` lists them.
         `broken_rules` of the plan lists the rules for rows of the policy that would become invalid.
         """
         from omnigraph.operations.migrate import plan_change, read_schema
@@ -137,6 +138,7 @@ class Graph(GraphPurges):
     ) -> SchemaApplyResult:
         """Replace the branch's schema and migrate its tables as one commit.
 
+        A schema that drops rows or values is refused, unless `allow_data_loss`; `revert` of the commit restores them.
         A schema that would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`, and
         one that would make stored queries invalid, unless `allow_query_breakage`.
         The schema of a graph of a cluster is changed by `cluster apply`, unless the cluster declares `schema: open`.

@@ -134,7 +134,12 @@ NODES = st.builds(
     _tuples(PROPERTIES | RULES),
     valid=VALIDS,
 )
-SCHEMA_FILES = _tuples(INTERFACES | NODES | edges(), 0, 4).map(s.SchemaFile)
+MERGES = st.builds(
+    s.MergeDecl,
+    st.just(Name("merge")),
+    _tuples(st.builds(s.MergeSetting, st.sampled_from(("conflict", "combine")).map(Name)), 0, 1),
+)
+SCHEMA_FILES = _tuples(INTERFACES | NODES | edges() | MERGES, 0, 4).map(s.SchemaFile)
 
 
 # -- query trees -------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ WordClass = Literal[
 ]  # fmt: skip
 
 KEYWORDS: Mapping[Language, tuple[str, ...]] = {
-    "pg": (*DECLARATIONS, "implements", "enum"),
+    "pg": (*DECLARATIONS, "implements", "enum", "merge"),
     "gq": (
         *dict.fromkeys(
             (*CLAUSES, *OPERATORS, "as", "asc", "desc", "distinct", "set", "where", "shortest", "path", "by", "case",

@@ -21,8 +21,9 @@ _LEGEND = "A property: name, type, '?' if it can be null; marks: key, unique, te
 
 def schema_text(catalog: Catalog, tokens: int = SCHEMA_TOKENS) -> tuple[str, bool]:
     """Return the compact form of a schema, and True if it shows every property."""
-    whole = "\n".join([_LEGEND, *map(_node_line, catalog.nodes.values()), *map(_edge_line, catalog.edges.values()),
-                       *map(_interface_line, catalog.interfaces.values())])  # fmt: skip
+    combines = ["Merges combine edits of different properties."] if catalog.merge_properties == "combine" else []
+    nodes, edges = map(_node_line, catalog.nodes.values()), map(_edge_line, catalog.edges.values())
+    whole = "\n".join([_LEGEND, *combines, *nodes, *edges, *map(_interface_line, catalog.interfaces.values())])
     if _fits(whole, tokens):
         return whole, True
     intro = "The schema is large: these are its types; call 'schema' with 'type' for the properties of one."

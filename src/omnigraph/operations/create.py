@@ -30,7 +30,7 @@ def create_graph(
 
     text, name = read_source(schema, "<schema>")
     catalog = compile_schema(text, name)
-    check_not_empty(catalog, name)
+    check_not_empty(catalog)
     ir = new_identity(catalog, new_ulid(clock())).ir
     record = schema_record(text, ir)
     specs = table_specs(catalog_of(ir), ir)

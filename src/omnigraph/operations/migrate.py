@@ -85,7 +85,7 @@ def plan_change(
     # New identities come from the counter of the graph: another branch may already use the next ones of this schema.
     accepted = replace(accepted, next_id=max(accepted.next_id, next_identity))
     desired = compile_schema(text, name)
-    check_not_empty(desired, name)
+    check_not_empty(desired)
     plan = plan_schema(accepted, desired)
     lost = _lost_data(snapshot, plan.steps)
     kept = "older versions stay until they are cleaned up"

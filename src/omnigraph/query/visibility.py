@@ -113,7 +113,7 @@ def project_catalog(catalog: Catalog, visibility: Visibility) -> Catalog:
         for name, interface in catalog.interfaces.items()
         if not catalog.implementers[name] or not nodes.keys().isdisjoint(catalog.implementers[name])
     }
-    return Catalog(interfaces, nodes, edges)
+    return Catalog(interfaces, nodes, edges, catalog.merge_properties)
 
 
 def _projected(type_: TableType, visibility: Visibility) -> TableType:

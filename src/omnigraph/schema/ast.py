@@ -138,7 +138,26 @@ class EdgeDecl:
     valid: ValidExpr | None = None
 
 
-Declaration = InterfaceDecl | NodeDecl | EdgeDecl
+@dataclass(frozen=True, slots=True)
+class MergeSetting:
+    """`properties: combine` or `properties: conflict`."""
+
+    value: Name
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeDecl:
+    """`merge { properties: combine }`; `name` is the word `merge`."""
+
+    name: Name
+    members: tuple[MergeSetting, ...]
+    body: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+TypeDecl = InterfaceDecl | NodeDecl | EdgeDecl
+Declaration = TypeDecl | MergeDecl
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from omnigraph.table_key import TableKey
 from omnigraph.types import PropertyType
 
 TypeKind = Literal["interface", "node", "edge"]
+MergeProperties = Literal["conflict", "combine"]
+MERGE_PROPERTIES = ("conflict", "combine")
 
 RESERVED_COLUMNS = frozenset(
     {"_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"}
@@ -209,11 +211,13 @@ AnyType = InterfaceType | NodeType | EdgeType
 
 @dataclass(frozen=True)
 class Catalog:
-    """All types of a schema; each map is ordered by name."""
+    """All types and settings of a schema; each map is ordered by name."""
 
     interfaces: Mapping[str, InterfaceType]
     nodes: Mapping[str, NodeType]
     edges: Mapping[str, EdgeType]
+    merge_properties: MergeProperties = "conflict"
+    """How edits of different properties of one row merge."""
 
     @cached_property
     def _edges_by_folded_name(self) -> Mapping[str, EdgeType]:

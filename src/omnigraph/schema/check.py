@@ -71,11 +71,11 @@ def compile_schema(text: str, name: str = "<schema>") -> Catalog:
     return check_schema(tree, source)
 
 
-def check_not_empty(catalog: Catalog, name: str = "<schema>") -> None:
+def check_not_empty(catalog: Catalog) -> None:
     """Raise `SchemaChangeError` if a schema declares no node type: a graph with it could not store anything."""
     if not catalog.nodes:
         raise SchemaChangeError(
-            f"the schema '{name}' declares no node type",
+            "the schema declares no node type",
             code="empty_schema",
             hint="a schema is complete: it declares every type that the graph has or gets",
         )
@@ -137,7 +137,12 @@ class _Checker:
                     catalog=True,
                 )
         self.subject = None
-        return Catalog(_by_name(interfaces), _by_name(nodes), _by_name(edges))
+        catalog = Catalog(_by_name(interfaces), _by_name(nodes), _by_name(edges))
+        for merge in self.firsts(tree, ast.MergeDecl):
+            assert isinstance(merge, ast.MergeDecl)
+            if any(setting.value.text == "combine" for setting in merge.members):
+                catalog = replace(catalog, merge_properties="combine")
+        return catalog
 
     def firsts(self, tree: ast.SchemaFile, kind: type[ast.Declaration]) -> list[ast.Declaration]:
         """Return the declarations of one kind; a second one of the same name is reported and omitted."""

@@ -11,6 +11,7 @@ from itertools import pairwise
 from omnigraph.errors import CompileError
 from omnigraph.lang.editor_hints import Candidate, Completion, Hover, completion_of
 from omnigraph.lang.tokens import END, LOWER, PUNCT, UPPER, Token, lex
+from omnigraph.schema.catalog import MERGE_PROPERTIES
 from omnigraph.schema.check import compile_schema
 from omnigraph.schema.describe_words import (
     ANNOTATIONS,
@@ -95,7 +96,9 @@ def _proposals(tokens: Sequence[Token], declared: dict[str, str]) -> list[Candid
         return _types(declared, "node")
     if depth == 0:
         follows = len(head) == 2 and head[0] == "node"
-        return [Candidate(word, "keyword") for word in (("implements",) if follows else _DECLARATIONS)]
+        return [Candidate(word, "keyword") for word in (("implements",) if follows else (*_DECLARATIONS, "merge"))]
+    if head == ["merge"]:
+        return [Candidate(word, "keyword") for word in (MERGE_PROPERTIES if last == ":" else ("properties",))]
     if last in (":", "["):
         return [*scalar_words(), Candidate("enum", "keyword", "enum(one, two)", "A text that is one of the values.")]
     return []
@@ -108,7 +111,7 @@ def _surroundings(tokens: Sequence[Token]) -> tuple[list[str], int]:
         if token.kind == PUNCT and token.text in "{}":
             depth = max(0, depth + (1 if token.text == "{" else -1))
             head = head if depth else []
-        elif depth == 0 and token.text in _DECLARATIONS:
+        elif depth == 0 and token.text in (*_DECLARATIONS, "merge"):
             head = [token.text]
         elif depth == 0:
             head.append(token.text)

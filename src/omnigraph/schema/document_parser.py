@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from omnigraph.errors import SchemaChangeError
 from omnigraph.scalar_types.describe import describe_json
 from omnigraph.schema import document
-from omnigraph.schema.catalog import Cardinality, Metadata
+from omnigraph.schema.catalog import Cardinality, MergeProperties, Metadata
 from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique, Valid
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType
 
@@ -136,6 +136,13 @@ class At:
     def property_name(self) -> str:
         """Return the name of a property."""
         return self.matching(_PROPERTY_NAME, "a property name")
+
+
+def parse_merge(at: At) -> MergeProperties:
+    """Return how edits of different properties merge; the default is not stored."""
+    if at.object("properties")["properties"].value != "combine":
+        raise at.fail('{"properties": "combine"}')
+    return "combine"
 
 
 def parse_interface(at: At) -> document.IRInterface:

@@ -5,8 +5,9 @@ Declarations and members keep their source order: it is meaningful to readers, a
 
 from __future__ import annotations
 
+from omnigraph.errors import InputError
 from omnigraph.lang.comment_printer import Printer, quote
-from omnigraph.lang.spans import Source
+from omnigraph.lang.spans import Name, Source
 from omnigraph.schema import ast
 from omnigraph.schema.parser import parse_source
 
@@ -21,6 +22,18 @@ def format_schema(text: str, name: str = "<schema>") -> str:
 def print_schema(tree: ast.SchemaFile) -> str:
     """Return the text of a tree that may have been built without a source."""
     return _SchemaFormatter(Printer()).file(tree)
+
+
+def merge_declaration(properties: str) -> ast.MergeDecl:
+    """Return the declaration of how edits of different properties merge."""
+    return ast.MergeDecl(Name("merge"), (ast.MergeSetting(Name(properties)),))
+
+
+def declare_merge(text: str, properties: str, name: str = "<schema>") -> str:
+    """Return a schema text that declares how edits of different properties merge; it must not declare it yet."""
+    if any(isinstance(each, ast.MergeDecl) for each in parse_source(Source(text, name))[0].declarations):
+        raise InputError(f"'{name}' has a declaration 'merge' already", hint="change it there, or leave out the option")
+    return f"{print_schema(ast.SchemaFile((merge_declaration(properties),)))}\n{text}"
 
 
 class _SchemaFormatter:
@@ -48,6 +61,8 @@ class _SchemaFormatter:
 
     def head(self, decl: ast.Declaration) -> str:
         match decl:
+            case ast.MergeDecl():
+                return "merge"
             case ast.InterfaceDecl():
                 return f"interface {decl.name}"
             case ast.NodeDecl():
@@ -60,8 +75,10 @@ class _SchemaFormatter:
                 rules = f"{bounds}{_valid(decl.valid)}{self.annotations(decl.annotations)}"
                 return f"edge {decl.name}: {decl.source} -> {decl.target}{rules}"
 
-    def member(self, member: ast.Member) -> str:
+    def member(self, member: ast.Member | ast.MergeSetting) -> str:
         match member:
+            case ast.MergeSetting():
+                return f"properties: {member.value}"
             case ast.PropertyDecl():
                 return f"{member.name}: {self.type(member.type)}{self.annotations(member.annotations)}"
             case ast.ColumnRule():

@@ -28,6 +28,7 @@ from omnigraph.schema.catalog import (
     EdgeType,
     Embed,
     InterfaceType,
+    MergeProperties,
     Metadata,
     NodeType,
     Property,
@@ -45,7 +46,7 @@ from omnigraph.schema.document import (
     note_order,
 )
 from omnigraph.schema.document_builder import Numbers, build_parts
-from omnigraph.schema.document_parser import At, parse_edge, parse_interface, parse_node
+from omnigraph.schema.document_parser import At, parse_edge, parse_interface, parse_merge, parse_node
 from omnigraph.schema.document_rules import check_parts
 from omnigraph.suggestions import did_you_mean
 
@@ -64,6 +65,7 @@ class SchemaIR:
     interfaces: tuple[IRInterface, ...] = ()
     nodes: tuple[IRNode, ...] = ()
     edges: tuple[IREdge, ...] = ()
+    merge_properties: MergeProperties = "conflict"
 
     def of_kind(self, kind: TypeKind) -> tuple[IRType, ...]:
         """Return the types of one kind, by name."""
@@ -85,6 +87,7 @@ class SchemaIR:
             "ir_version": IR_VERSION,
             "schema_identity_domain": self.domain,
             "next_identity_id": self.next_id,
+            **_settings(self.merge_properties),
             "interfaces": [interface.to_json() for interface in self.interfaces],
             "nodes": [node.to_json() for node in self.nodes],
             "edges": [edge.to_json() for edge in self.edges],
@@ -98,7 +101,7 @@ class SchemaIR:
             # Checked first, because another version may have any form.
             raise At(version, "ir_version").fail(f"{IR_VERSION}, the only version this program reads")
         members = At(data).object(
-            "ir_version", "schema_identity_domain", "next_identity_id", "interfaces", "nodes", "edges"
+            "ir_version", "schema_identity_domain", "next_identity_id", "interfaces", "nodes", "edges", optional="merge"
         )
         members["ir_version"].integer(IR_VERSION, IR_VERSION)
         ir = cls(
@@ -107,6 +110,7 @@ class SchemaIR:
             members["interfaces"].array(parse_interface),
             members["nodes"].array(parse_node),
             members["edges"].array(parse_edge),
+            parse_merge(members["merge"]) if "merge" in members else "conflict",
         )
         check_parts(ir.next_id, ir.interfaces, ir.nodes, ir.edges)
         return ir
@@ -142,7 +146,7 @@ class Resolved(NamedTuple):
 
 def shape_json(catalog: Catalog) -> dict[str, Any]:
     """Return the schema without numbers, in canonical form: shapes are equal if and only if the catalogs are."""
-    return {
+    return _settings(catalog.merge_properties) | {
         "interfaces": [_members_shape(interface) for interface in catalog.interfaces.values()],
         "nodes": [
             {"implements": list(node.implements), "annotations": _notes_shape(node.notes)} | _members_shape(node)
@@ -159,6 +163,11 @@ def shape_json(catalog: Catalog) -> dict[str, Any]:
             for edge in catalog.edges.values()
         ],
     }
+
+
+def _settings(merge_properties: MergeProperties) -> dict[str, Any]:
+    """Return the settings that differ from their defaults."""
+    return {} if merge_properties == "conflict" else {"merge": {"properties": merge_properties}}
 
 
 def shape_hash(catalog: Catalog) -> str:
@@ -215,7 +224,8 @@ def new_identity(catalog: Catalog, domain: str) -> Resolved:
         )
         for entity, hint in _hints(catalog)
     ]
-    return Resolved(SchemaIR(domain, *build_parts(catalog, Numbers(), 1)), tuple(diagnostics))
+    ir = SchemaIR(domain, *build_parts(catalog, Numbers(), 1), catalog.merge_properties)
+    return Resolved(ir, tuple(diagnostics))
 
 
 def resolve_identity(accepted: SchemaIR, desired: Catalog) -> Resolved:
@@ -227,7 +237,7 @@ def resolve_identity(accepted: SchemaIR, desired: Catalog) -> Resolved:
     matching = _Matching(accepted, desired)
     matching.run()
     parts = build_parts(desired, matching.numbers, accepted.next_id)
-    return Resolved(SchemaIR(accepted.domain, *parts), tuple(matching.diagnostics))
+    return Resolved(SchemaIR(accepted.domain, *parts, desired.merge_properties), tuple(matching.diagnostics))
 
 
 def _hints(catalog: Catalog) -> Iterator[tuple[str, str]]:
@@ -423,6 +433,7 @@ def catalog_of(ir: SchemaIR) -> Catalog:
             )
             for edge in ir.edges
         },
+        ir.merge_properties,
     )
 
 

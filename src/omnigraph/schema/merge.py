@@ -103,11 +103,12 @@ def merge_schemas(base: SchemaIR, ours: SchemaIR, theirs: SchemaIR) -> MergedSch
     text = unparse(catalog)
     try:
         compiled = compile_schema(text, "<merged schema>")
-        check_not_empty(compiled, "<merged schema>")
+        if ours.nodes and theirs.nodes:
+            check_not_empty(compiled)
         if shape_hash(compiled) != shape_hash(catalog):
             return [Clash("schema", "the changes of both sides cannot be written as one schema")]
         next_id = max(ours.next_id, theirs.next_id)
-        ir = SchemaIR(ours.domain, *build_parts(compiled, merge.numbers, next_id))
+        ir = SchemaIR(ours.domain, *build_parts(compiled, merge.numbers, next_id), compiled.merge_properties)
     except CompileError as error:
         return [Clash(found.subject or "schema", found.message) for found in error.diagnostics]
     except SchemaChangeError as error:
@@ -246,7 +247,9 @@ class _Merge:
         edges = {n: t for n, t in built["edge"].items() if isinstance(t, EdgeType)}
         for node in nodes.values():
             self.implemented(node, [interfaces[name] for name in node.implements if name in interfaces])
-        return Catalog(interfaces, nodes, edges)
+        sides = (self.base, self.ours, self.theirs)
+        setting = self.decide("schema", "merge { properties }", *(side.merge_properties for side in sides))
+        return Catalog(interfaces, nodes, edges, setting)
 
     def implemented(self, node: NodeType, interfaces: list[InterfaceType]) -> None:
         """Report nodes that lack a property of an interface because one side changed the interface and the other added

@@ -31,6 +31,7 @@ from omnigraph.schema.migration_steps import (
     RenameType,
     Step,
     UnsupportedChange,
+    UpdateMerge,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
     spell_constraint,
@@ -140,6 +141,8 @@ def plan_steps(accepted: SchemaIR, desired: SchemaIR, *, with_values: bool = Fal
 
     In a merge, new properties come `with_values` of the other side: they may be required and have constraints.
     """
+    if desired.merge_properties != accepted.merge_properties:
+        yield UpdateMerge(desired.merge_properties)
     for kind in KINDS:
         before = {type_.id: type_ for type_ in accepted.of_kind(kind)}
         for new in checked(desired.of_kind(kind)):

@@ -12,7 +12,7 @@ from typing import Any
 
 from omnigraph.lang.comment_printer import quote
 from omnigraph.scalar_types.floats import spell_float
-from omnigraph.schema.catalog import Metadata, TypeKind
+from omnigraph.schema.catalog import MergeProperties, Metadata, TypeKind
 from omnigraph.schema.constraints import Check, Constraint, Range, Valid, constraint_to_json
 from omnigraph.types import PropertyType
 
@@ -202,6 +202,21 @@ class UpdatePropertyMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateMerge:
+    """Change how edits of different properties of one row merge."""
+
+    properties: MergeProperties
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"kind": "update_merge", "properties": self.properties}
+
+    def describe(self) -> str:
+        """Return a one-line description."""
+        return f"set merge {{ properties: {self.properties} }}"
+
+
+@dataclass(frozen=True, slots=True)
 class DropProperty:
     """Drop a property and the constraints over it alone."""
 
@@ -267,6 +282,7 @@ Step = (
     | ExtendEnum
     | UpdateTypeMetadata
     | UpdatePropertyMetadata
+    | UpdateMerge
     | DropProperty
     | DropType
     | UnsupportedChange

@@ -1,7 +1,7 @@
 """Parser of the schema language: `.pg` text → tree.
 
-Recursive descent over the shared cursor. After an error the parser skips to the next member, or to the next `node`,
-`edge` or `interface`, so one run reports several errors. `check` validates rules that involve more than one
+Recursive descent over the shared cursor. After an error the parser skips to the next member, or to the next
+declaration, so one run reports several errors. `check` validates rules that involve more than one
 declaration.
 
 Enum values such as `in-progress` and `2d` are not tokens of the shared lexer: adjacent tokens are joined.
@@ -19,11 +19,12 @@ from omnigraph.lang.spans import NOWHERE, Name, Source, Span
 from omnigraph.lang.tokens import DECIMAL, DIGITS, LOWER, STRING, UPPER, Comment
 from omnigraph.schema import ast
 from omnigraph.schema.annotations import misspelled
+from omnigraph.schema.catalog import MERGE_PROPERTIES
 from omnigraph.suggestions import did_you_mean
 from omnigraph.types import SCALARS, VECTOR_DIM_MAX, PropertyType, foreign_type
 
 _U32_MAX = 2**32 - 1
-_KEYWORDS = ("interface", "node", "edge")
+_KEYWORDS = ("interface", "node", "edge", "merge")
 _FOREIGN_DECLARATIONS = ("create", "table", "type", "class", "struct", "entity", "label", "relationship")
 _COLUMN_RULES = {"key", "unique", "index"}
 _RULES = _COLUMN_RULES | {"range", "check"}
@@ -56,6 +57,8 @@ class _SchemaParser(FileParser[ast.Declaration]):
                 return self.edge()
             case "interface":
                 return self.interface()
+            case "merge":
+                return self.merge()
         word = self.cursor.token.text
         hint = did_you_mean(word, _KEYWORDS) if self.cursor.token.kind == LOWER else None
         if word.lower() in _FOREIGN_DECLARATIONS:
@@ -82,6 +85,29 @@ class _SchemaParser(FileParser[ast.Declaration]):
                 hint=f"write '@{rule}' behind the property, without parentheses" if rule in _COLUMN_RULES else None,
             )
         return self.property()
+
+    def merge(self) -> ast.MergeDecl:
+        cursor = self.cursor
+        mark = cursor.mark
+        word = name_of(cursor.take())
+        opened = cursor.expect("{", " to open the settings of merges").start
+        members: list[ast.MergeSetting] = []
+        self.members(lambda: members.append(self.merge_setting()))
+        if len(members) > 1:
+            raise Fault("'properties' is set twice", members[1].span, code="S20")
+        return ast.MergeDecl(word, tuple(members), cursor.since(opened), cursor.since(mark))
+
+    def merge_setting(self) -> ast.MergeSetting:
+        cursor = self.cursor
+        mark = cursor.mark
+        form = "write properties: combine, or properties: conflict"
+        if not cursor.accept("properties"):
+            raise cursor.fault("'properties'", hint=form)
+        cursor.expect(":", " and how edits of different properties merge")
+        value = name_of(cursor.expect_lower("'combine' or 'conflict'"))
+        if value.text not in MERGE_PROPERTIES:
+            raise Fault(f"edits of different properties cannot '{value.text}'", value.span, hint=form)
+        return ast.MergeSetting(value, cursor.since(mark))
 
     def node(self) -> ast.NodeDecl:
         cursor = self.cursor
@@ -424,7 +450,8 @@ def _coded(fault: Fault, code: str) -> Fault:
 
 
 def _at_declaration(cursor: Cursor) -> bool:
-    return cursor.token.text in _KEYWORDS and cursor.ahead().kind == UPPER
+    word, following = cursor.token.text, cursor.ahead()
+    return word in _KEYWORDS and (following.kind == UPPER or (word == "merge" and following.text == "{"))
 
 
 def _at_member(cursor: Cursor) -> bool:

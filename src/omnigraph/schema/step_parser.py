@@ -18,6 +18,7 @@ from omnigraph.schema.migration_steps import (
     RenameType,
     Step,
     UnsupportedChange,
+    UpdateMerge,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
 )
@@ -66,6 +67,7 @@ _STEPS: dict[str, Callable[[_Members], Step]] = {
     "update_property_metadata": lambda data: UpdatePropertyMetadata(
         data["type_kind"], data["type_name"], data["property_name"], _parse_notes(data["annotations"])
     ),
+    "update_merge": lambda data: UpdateMerge(data["properties"]),
     "drop_property": lambda data: DropProperty(data["type_kind"], data["type_name"], data["property_name"]),
     "drop_type": lambda data: DropType(data["type_kind"], data["name"]),
     "unsupported_change": lambda data: UnsupportedChange(data["entity"], data["reason"], data.get("code")),

@@ -18,13 +18,13 @@ from omnigraph.schema.catalog import (
     Property,
 )
 from omnigraph.schema.constraints import Check, Constraint, Index, Key, Range, Unique, Valid, constraint_columns
-from omnigraph.schema.format import print_schema
+from omnigraph.schema.format import merge_declaration, print_schema
 
 _WORDS: dict[type[Constraint], ast.ColumnRuleKind] = {Key: "key", Unique: "unique", Index: "index"}
 
 
 def unparse(catalog: Catalog, *, renames: bool = False) -> str:
-    """Return a text that compiles to this catalog: interfaces, then nodes, then edges, each by name.
+    """Return a text that compiles to this catalog: settings, then interfaces, nodes and edges, each by name.
 
     With `renames`, the text has rename hints.
     """
@@ -32,10 +32,12 @@ def unparse(catalog: Catalog, *, renames: bool = False) -> str:
     declarations = [_declaration(type_, catalog) for type_ in types]
     if renames:
         declarations = [_with_hints(each, type_) for each, type_ in zip(declarations, types, strict=True)]
-    return print_schema(ast.SchemaFile(tuple(declarations)))
+    is_default = catalog.merge_properties == "conflict"
+    settings = [] if is_default else [merge_declaration(catalog.merge_properties)]
+    return print_schema(ast.SchemaFile((*settings, *declarations)))
 
 
-def _with_hints(declaration: ast.Declaration, type_: AnyType) -> ast.Declaration:
+def _with_hints(declaration: ast.TypeDecl, type_: AnyType) -> ast.TypeDecl:
     """Return a declaration with the rename hints of its type and properties."""
     members = tuple(
         replace(member, annotations=(*member.annotations, *_hint(type_.properties[member.name.text].rename_from)))
@@ -52,7 +54,7 @@ def _hint(before: str | None) -> tuple[ast.Annotation, ...]:
     return () if before is None else (ast.Annotation(Name("rename_from"), _string(before)),)
 
 
-def _declaration(type_: AnyType, catalog: Catalog) -> ast.Declaration:
+def _declaration(type_: AnyType, catalog: Catalog) -> ast.TypeDecl:
     given = given_constraints(type_, catalog) if isinstance(type_, NodeType) else frozenset()
     constraints = [constraint for constraint in type_.constraints if constraint not in given]
     members = tuple(_property(p, constraints) for p in type_.properties.values() if not p.injected_from)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import UNSET, UnsetType
 
 from omnigraph.wire.commits import CommitDocument
@@ -65,6 +67,7 @@ class StatusDocument(Document):
     head: CommitDocument
     commits: int
     manifest_version: int
+    merge_properties: Literal["conflict", "combine"]
     tables: list[TableRowsDocument]
     branches: list[OtherBranchDocument]
     tags: list[str]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from omnigraph.wire.commits import CommitDocument
 from omnigraph.wire.document import Document
@@ -61,6 +61,9 @@ class CatalogDocument(Document):
     interfaces: list[TypeDocument]
     nodes: list[TypeDocument]
     edges: list[TypeDocument]
+    merge_properties: Annotated[
+        Literal["conflict", "combine"], Meta(description="How edits of different properties of one row merge.")
+    ] = "conflict"
 
 
 class SchemaCheckDocument(Document):

@@ -75,7 +75,9 @@ def test_hover_says_nothing_about_other_words(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("‸", {"node", "edge", "interface"}),
+        ("‸", {"node", "edge", "interface", "merge"}),
+        ("merge { ‸ }", {"properties"}),
+        ("merge { properties: ‸ }", {"conflict", "combine"}),
         ("node Person ‸", {"implements"}),
         ("interface Named { } node Person implements ‸", {"Named"}),
         ("node Person { name: ‸", {"String", "I32", "enum"}),

@@ -51,6 +51,10 @@ LAYOUTS = {
         "node A { a: I32 } node B { b: I32 }",
         "node A {\n    a: I32\n}\n\nnode B {\n    b: I32\n}\n",
     ),
+    "the settings of merges": (
+        "merge{/* why */ properties:combine}node A{}merge{}",
+        "merge {  /* why */\n    properties: combine\n}\n\nnode A {}\nmerge {}\n",
+    ),
     "those without stand together": (
         "node A {} node B {} edge E: A -> B edge F: A -> B",
         "node A {}\nnode B {}\nedge E: A -> B\nedge F: A -> B\n",

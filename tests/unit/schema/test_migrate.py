@@ -22,6 +22,7 @@ from omnigraph.schema.migration_steps import (
     RenameProperty,
     RenameType,
     UnsupportedChange,
+    UpdateMerge,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
     spell_constraint,
@@ -99,6 +100,8 @@ SUPPORTED = {
         'interface I { b: I32? @rename_from("a") } node A implements I { b: I32? @rename_from("a") }',
         [RenameProperty("interface", "I", "a", "b"), RenameProperty("node", "A", "a", "b")],
     ),
+    "declared merges": ("node A {}", "merge { properties: combine } node A {}", [UpdateMerge("combine")]),
+    "the default of merges": ("node A {}", "merge { properties: conflict } node A {}", []),
     "removed node": ("node A { a: I32 @key }", "", [DropType("node", "A")]),
     "removed node and its edges": (
         "node A {} edge E: A -> A",
@@ -582,6 +585,11 @@ FORMS = [
         UpdatePropertyMetadata("node", "A", "a", ()),
         {"kind": "update_property_metadata", **OF_A, "property_name": "a", "annotations": []},
         "remove the annotations of property A.a",
+    ),
+    (
+        UpdateMerge("combine"),
+        {"kind": "update_merge", "properties": "combine"},
+        "set merge { properties: combine }",
     ),
     (
         DropProperty("node", "A", "a"),

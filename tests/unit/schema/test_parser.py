@@ -257,6 +257,18 @@ SYNTAX = {
         "expected 'node', 'edge' or 'interface', found 'nod'",
         "did you mean 'node'?",
     ),
+    "an unknown setting of merges": (
+        "merge { rows: combine }",
+        (1, 9),
+        "expected 'properties', found 'rows'",
+        "write properties: combine, or properties: conflict",
+    ),
+    "an unknown value of it": (
+        "merge { properties: join }",
+        (1, 21),
+        "edits of different properties cannot 'join'",
+        "write properties: combine, or properties: conflict",
+    ),
     "a number": ("1", (1, 1), "expected 'node', 'edge' or 'interface', found '1'", None),
     "no name": ("node {}", (1, 6), "expected a node type name, found '{'", None),
     "a lower-case name": (

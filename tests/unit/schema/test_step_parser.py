@@ -20,6 +20,7 @@ from omnigraph.schema.migration_steps import (
     RenameType,
     Step,
     UnsupportedChange,
+    UpdateMerge,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
 )
@@ -41,6 +42,7 @@ STEPS: list[Step] = [
     ExtendEnum("node", "Person", "state", ("x", "y")),
     UpdateTypeMetadata("node", "Person", NOTES),
     UpdatePropertyMetadata("node", "Person", "age", ()),
+    UpdateMerge("combine"),
     DropProperty("node", "Person", "age"),
     DropType("edge", "Knows"),
     UnsupportedChange("node:Person", "not possible", "OG-MF-106"),

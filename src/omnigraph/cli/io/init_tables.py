@@ -41,6 +41,7 @@ class TableInputs:
     array_delimiter: str
     load: bool
     dry_run: bool
+    merge_properties: str | None = None
 
 
 def init_from_tables(
@@ -54,8 +55,13 @@ def init_from_tables(
 ) -> None:
     """Create a graph from tables. An inferred schema is written, printed and confirmed; a given one is used."""
     from omnigraph.graph_open import init
+    from omnigraph.operations.inference.draft import SchemaDraft
+    from omnigraph.schema.format import declare_merge
 
     draft = _infer(run, inputs)
+    if schema is None and inputs.merge_properties is not None:
+        declared = declare_merge(str(draft), inputs.merge_properties)
+        draft = SchemaDraft(declared, draft.tables, draft.table_format, draft.graph_files)
     written: Path | None = None
     if schema is None:
         if inputs.dry_run:
@@ -68,6 +74,8 @@ def init_from_tables(
     elif inputs.dry_run:
         raise UsageFault("--dry-run prints an inferred schema; leave out the schema")
     text = str(draft) if schema is None else read_text(schema)
+    if schema is not None and inputs.merge_properties is not None:
+        text = declare_merge(text, inputs.merge_properties, schema)
     graph = init(address.uri, text, actor=run.actor, environ=run.environ)
     config = scaffold(address) if scaffold is not None else None
     result = _load(run, graph, draft, written, as_json=as_json) if inputs.load else None

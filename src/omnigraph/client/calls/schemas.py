@@ -66,6 +66,7 @@ class SchemaCalls(CallHandle):
     ) -> Call[SchemaPlan]:
         """Return the migration steps from the branch's schema to another; nothing is written.
 
+        Drops of rows or values are refused in the plan, unless `allow_data_loss`, and `losses` lists them.
         `broken_rules` of the plan lists the rules for rows of the policy that would become invalid.
         """
         source, name = read_schema(text)
@@ -89,6 +90,7 @@ class SchemaCalls(CallHandle):
     ) -> Call[SchemaApplyResult]:
         """Replace the branch's schema and migrate its tables as one commit.
 
+        A schema that drops rows or values is refused, unless `allow_data_loss`; `revert` of the commit restores them.
         A schema that would make rules for rows of the policy invalid is refused, unless `allow_policy_breakage`, and
         one that would make stored queries invalid, unless `allow_query_breakage`.
         `if_commit` and `idempotency_key` are as in `mutate`.

@@ -111,6 +111,7 @@ def visible_schema(catalog: Catalog) -> SchemaRecord:
         catalog.interfaces,
         {name: _without_hidden_sources(node) for name, node in catalog.nodes.items()},
         {name: _without_hidden_sources(edge) for name, edge in catalog.edges.items()},
+        catalog.merge_properties,
     )
     return schema_record(unparse(shown), new_identity(shown, _DOMAIN).ir)
 

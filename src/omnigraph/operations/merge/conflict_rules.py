@@ -9,7 +9,8 @@
      "query:adults": "theirs",                        a stored query
      "alias:Person:anna": "ours"}                     the alias of a unified node
 
-The most specific resolution wins. A resolution of an unknown type, property or conflict is an error.
+The most specific resolution wins; the schema of the target can declare "columns" as the one for everything else. A
+resolution of an unknown type, property or conflict is an error.
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ class ConflictRules:
                 self._read(name, choice)
         elif resolve is not None:
             self._default = check_resolution(resolve)
+
+    def combine_properties(self) -> None:
+        """Resolve conflicts column by column, unless a resolution is given."""
+        self._default = self._default or "columns"
 
     def conceal_names(self) -> None:
         """Treat stored queries and aliases in the resolutions as unknown: their conflicts are hidden."""

@@ -310,6 +310,9 @@ def resolution_hint(conflicts: Sequence[ConflictDetail]) -> Hint:
     if by_id is not None:
         python.append(f"resolve={{'{by_id}': …}} names one row: 'ours', 'theirs', values, or None to delete it")
         cli.append(f"--resolve '{by_id}=HOW' names one row: ours, theirs, values, or null to delete it")
+    if any("columns" in resolutions for resolutions in rows):
+        python.append("'merge { properties: combine }' in the schema combines edits of different properties")
+        cli.append(python[-1])
     if any(conflict.kind == "schema_conflict" for conflict in conflicts):
         python.append("change the schema of one branch: a schema conflict has no resolution")
         cli.append(python[-1])

@@ -225,6 +225,8 @@ def plan_snapshots(
     plan.conflicts += plan.schema.conflicts
     if not plan.conflicts:
         chosen = rules(plan.schema.catalog, None if guard is None else guard.visible_catalog)
+        if document(ours.schema).merge_properties == "combine":
+            chosen.combine_properties()
         if guard is not None and guard.conceals_names:
             chosen.conceal_names()
         plan.queries, clashes = decide_queries(bases, ours, theirs, chosen)

@@ -81,6 +81,7 @@ def catalog_document(catalog: Catalog, numbers: _Numbers) -> CatalogDocument:
         [_type(interface, numbers) for interface in catalog.interfaces.values()],
         [_type(node, numbers) for node in catalog.nodes.values()],
         [_type(edge, numbers) for edge in catalog.edges.values()],
+        catalog.merge_properties,
     )
 
 

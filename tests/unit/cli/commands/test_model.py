@@ -129,3 +129,22 @@ def test_rejected_change_has_rename_hint(tmp_path, monkeypatch, capsys):
     assert run(["init", "--schema", "old.pg", "f.omni"]) == 0
     assert run(["schema", "apply", "--schema", "new.pg", "f.omni"]) == 1
     assert 'write: length: I32 @rename_from("runtime")' in capsys.readouterr().err
+
+
+def test_init_declares_how_properties_merge(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("s.pg").write_text("node Film {\n    title: String @key\n}\n")
+    Path("films.csv").write_text("title\nAlien\n")
+    declared = "merge {\n    properties: combine\n}\n\n"
+    assert run(["init", "s.pg", "f.omni", "--merge-properties", "combine"]) == 0
+    assert run(["init", "--from", "films.csv", "g.omni", "--merge-properties", "combine", "--yes"]) == 0
+    assert Path("schema.pg").read_text().startswith(declared)
+    for graph in ("f.omni", "g.omni"):
+        capsys.readouterr()
+        assert run(["schema", "show", graph]) == 0
+        assert capsys.readouterr().out.startswith(declared)
+        assert run(["status", graph]) == 0
+        assert "merges combine edits of different properties" in capsys.readouterr().out
+    Path("c.pg").write_text(declared + "node Film {}\n")
+    assert run(["init", "c.pg", "h.omni", "--merge-properties", "conflict"]) == 1
+    assert "has a declaration 'merge' already" in capsys.readouterr().err

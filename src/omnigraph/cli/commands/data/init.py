@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -79,6 +79,15 @@ def init_command(
     delimiter: Delimiter = None,
     date_format: DateFormat = None,
     array_delimiter: ArrayDelimiter = ";",
+    merge_properties: Annotated[
+        Literal["conflict", "combine"] | None,
+        typer.Option(
+            "--merge-properties",
+            metavar="conflict|combine",
+            help="Declare in the schema whether edits of different properties of one row conflict in a merge, which is "
+            "the default, or combine.",
+        ),
+    ] = None,
     scaffold: Annotated[
         bool, typer.Option("--scaffold/--no-scaffold", help=f"Write {FILE_NAME} if it does not exist.")
     ] = True,
@@ -93,13 +102,17 @@ def init_command(
     omnigraph init --from neo4j:export/ ./my.omni
     """
     from omnigraph.graph_open import init
+    from omnigraph.schema.format import declare_merge
 
     if from_:
         from omnigraph.cli.io.init_tables import TableInputs, init_from_tables
 
         given, uri = _optional_schema(words, schema)
         address = _storage(uri)
-        tables = TableInputs(tuple(from_), tuple(null or ()), delimiter, date_format, array_delimiter, load, dry_run)
+        words_of_null = tuple(null or ())
+        tables = TableInputs(
+            tuple(from_), words_of_null, delimiter, date_format, array_delimiter, load, dry_run, merge_properties
+        )
         init_from_tables(run, address, given, tables, _scaffold if scaffold else None, as_json=as_json)
         return
     if dry_run or null or delimiter or date_format:
@@ -108,6 +121,8 @@ def init_command(
     address = _storage(uri)
     text = read_text(schema)
     _check(text, schema)
+    if merge_properties is not None:
+        text = declare_merge(text, merge_properties, schema)
     init(uri, text, actor=run.actor, environ=run.environ)
     path = _scaffold(address) if scaffold else None
     if as_json:

@@ -42,7 +42,7 @@ def check_command(
     from omnigraph.schema.warnings import unknown_annotations
 
     catalog = compile_schema(read_text(file), file)
-    check_not_empty(catalog, file)
+    check_not_empty(catalog)
     nodes, edges, interfaces = len(catalog.nodes), len(catalog.edges), len(catalog.interfaces)
     if as_json:
         from omnigraph.wire.schemas import SchemaCheckDocument
@@ -99,7 +99,7 @@ def plan_command(
     if from_file is not None and to_file is not None and schema is None:
         old, new = compile_schema(read_text(from_file), from_file), compile_schema(read_text(to_file), to_file)
         warn_of_annotations(new)
-        check_not_empty(new, to_file)
+        check_not_empty(new)
         plan = plan_between(old, new)
         policy = rules_for_rows(run, None)
         if policy is not None:

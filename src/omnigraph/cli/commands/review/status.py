@@ -49,6 +49,7 @@ def _status(graph: Graph) -> dict[str, Any]:
         "head": graph.commit(snapshot.commit_id).to_json(),
         "commits": len(ours),
         "manifest_version": snapshot.version,
+        "merge_properties": graph.catalog().merge_properties,
         "tables": [{"table_key": key, "row_count": table.pin.row_count} for key, table in snapshot.tables.items()],
         "branches": branches,
         "tags": [tag.name for tag in graph.tags()],
@@ -65,6 +66,8 @@ def _status_lines(document: dict[str, Any], paint: Colours) -> Iterator[str]:
     who = f" by {head['actor_id']}" if head["actor_id"] else ""
     yield f"head {paint.commit(head['graph_commit_id'])}  {utc(head['created_at'])}{who}"
     yield f"     {head['message'] or head['kind']}"
+    if document["merge_properties"] == "combine":
+        yield "merges combine edits of different properties"
     yield ""
     names = [TableKey.parse(table["table_key"]).type_name for table in document["tables"]]
     kinds = [TableKey.parse(table["table_key"]).kind for table in document["tables"]]
