@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +71,11 @@ def test_a_new_tree_is_checked(written):
     path.write_bytes(b"")
     with pytest.raises(StorageError, match="its end is missing"):
         finish_tree(folder, sync=True)
+
+
+def test_the_report_to_lance_is_true(tmp_path):
+    """If this test fails because Lance reports the failure, the page is obsolete."""
+    page = (Path(__file__).parents[4] / "docs" / "lance-local-writes.md").read_text(encoding="utf-8")
+    program, output = re.findall(r"```(?:python reproduction|text)\n(.*?)```", page, re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.stdout, done.returncode) == (output, 0), done.stderr
