@@ -7,6 +7,7 @@ damage: a graph that cannot be read, other rows, an error without a type, or a g
 from __future__ import annotations
 
 import json
+import random
 import resource
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,8 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+
+import pyarrow as pa
 
 import omnigraph as og
 from omnigraph.engine import tuning
@@ -35,6 +38,10 @@ edge Cites: Doc -> Doc { note: String? }
 WIDER = SCHEMA.replace("rank: F64?", "rank: F64?  year: I32?").replace("edge", "node Tag { key: String @key }\nedge")
 ADD = "query add($key: String) { insert Doc { key: $key } }"
 BLOB_BYTES = 100_000
+ROWS = 2_000
+"""Rows, most of which one write deletes: its deletion file is larger than an entry of the log after a checkpoint."""
+TEXT = random.Random(1).randbytes(6_000).hex()
+"""A text that makes a data file larger than other files."""
 
 
 def doc(key: str, **data: Any) -> dict[str, Any]:
@@ -51,16 +58,18 @@ def new_graph(root: Path) -> None:
     """A graph on which every write of `WRITES` changes something: two branches, indexes, deletions, several commits."""
     graph = og.init(root, SCHEMA, sync=False, environ={})
     docs = [doc(f"d{number:03}", text=f"about {number}", rank=number / 7) for number in range(60)]
+    docs += [doc(f"x{number:04}", rank=-1.0 if number % 7 else 0.5) for number in range(ROWS)]
     graph.load([*docs, *(cites(f"d{number:03}", "d000") for number in range(1, 40))], mode="append")
     graph.load([doc("old", raw=b"o" * BLOB_BYTES)], mode="append")
     graph.mutate('delete Doc where key = "d059"')
     graph.branch_create("side")
-    graph.mutate('insert Doc { key: "s" }', branch="side")
+    graph.mutate(f'insert Doc {{ key: "s", text: "{TEXT}" }}', branch="side")
     graph.mutate('update Doc set { text: "on the side" } where key = "d003"', branch="side")
     graph.optimize("side")
     _group(graph, "p")
     graph.mutate('update Doc set { text: "changed" } where key = "d001"', message="to revert")
-    records = [doc("d007", text="as a job"), *(doc(f"k{number}") for number in range(9)), cites("k0", "d000")]
+    repository_of(graph).checkpoint()
+    records = [doc("d007", text=TEXT), *(doc(f"k{number}") for number in range(9)), cites("k0", "d000")]
     (root.parent / INPUT).write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
@@ -70,16 +79,18 @@ def open_graph(root: Path) -> Graph:
 
 
 def state_of(graph: Graph) -> list[Any]:
-    """The rows of every branch at each of its commits, without generated ids; reads every value."""
-    return [
-        [branch, *(sorted(map(_masked, graph.export(at=commit.id))) for commit in graph.commits(branch))]
-        for branch in graph.branches()
-    ]
+    """The rows of every branch at each of its commits, without generated ids and blobs."""
+    return [[branch, *(_rows_at(graph, commit.id) for commit in graph.commits(branch))] for branch in graph.branches()]
 
 
-def _masked(record: dict[str, Any]) -> str:
-    record["data"].pop("id", None)
-    return json.dumps(record, sort_keys=True)
+def _rows_at(graph: Graph, commit: str) -> tuple[pa.Table, pa.Table]:
+    docs, edges = graph.to_arrow("Doc", at=commit), graph.to_arrow("Cites", at=commit)
+    return docs.sort_by("id"), edges.drop_columns("id").sort_by([("src", "ascending"), ("dst", "ascending")])
+
+
+def _checkpoint(graph: Graph) -> None:
+    graph.tag_create(f"t{graph.newest_version}")
+    repository_of(graph).checkpoint()
 
 
 class PartlyRefused(OmniGraphError):
@@ -117,16 +128,20 @@ def _clean(graph: Graph, keep: int) -> None:
 
 
 WRITES: dict[str, Callable[[Graph], object]] = {
-    "insert": lambda graph: graph.mutate('insert Doc { key: "new", text: "t" }'),
+    "insert": lambda graph: graph.mutate(f'insert Doc {{ key: "new", text: "{TEXT}" }}'),
     "insert edge": lambda graph: graph.mutate('insert Doc { key: "n" } insert Cites { from: "n", to: "d001" }'),
-    "update": lambda graph: graph.mutate('update Doc set { text: "other" } where key = "d002"'),
-    "delete": lambda graph: graph.mutate('delete Doc where key = "d004"'),
-    "upsert": lambda graph: graph.mutate('upsert Doc { key: "d005", text: "again" }'),
+    "update": lambda graph: graph.mutate(f'update Doc set {{ text: "{TEXT}" }} where key = "d002"'),
+    "delete": lambda graph: graph.mutate("delete Doc where rank < 0.0"),
+    "upsert": lambda graph: graph.mutate(f'upsert Doc {{ key: "d005", text: "{TEXT}" }}'),
     "group": _group,
     "read of parts": _read_parts,
-    "load append": lambda graph: graph.load([doc(f"n{n}") for n in range(9)] + [cites("n0", "n1")], mode="append"),
-    "load merge": lambda graph: graph.load([doc("d006", text="m"), doc("m1", text="m")], mode="merge"),
-    "load overwrite": lambda graph: graph.load([doc("d000"), doc("only"), cites("only", "d000")], mode="overwrite"),
+    "load append": lambda graph: graph.load(
+        [doc(f"n{n}", text=TEXT) for n in range(9)] + [cites("n0", "n1")], mode="append"
+    ),
+    "load merge": lambda graph: graph.load([doc("d006", text=TEXT), doc("m1")], mode="merge"),
+    "load overwrite": lambda graph: graph.load(
+        [doc("d000", text=TEXT), doc("only"), cites("only", "d000")], mode="overwrite"
+    ),
     "load blob": lambda graph: graph.load([doc("b", raw=b"b" * BLOB_BYTES)], mode="append"),
     "load as job": _load_as_job,
     "merge": lambda graph: graph.merge("side"),
@@ -135,7 +150,7 @@ WRITES: dict[str, Callable[[Graph], object]] = {
     "optimize": lambda graph: graph.optimize(),
     "index build": lambda graph: graph.ensure_indices(),
     "cleanup": partial(_clean, keep=100),
-    "checkpoint": lambda graph: repository_of(graph).checkpoint(),
+    "checkpoint": _checkpoint,
     "branch create": lambda graph: graph.branch_create("another"),
     "store query": lambda graph: graph.store_query(ADD),
     "purge": lambda graph: graph.purge("Doc", ["d008"], edges=True, reason="r"),
