@@ -344,7 +344,7 @@ class GraphHistory:
         first, last = snapshot(found.first or None), snapshot(found.last or None)
         if found.from_base:
             commits = self._repository.all_commits()
-            bases = merge_bases(first.commit_id, last.commit_id, lambda commit_id: commits[commit_id].parents)
+            bases = merge_bases(first.commit_id, last.commit_id, commits)
             first = snapshot(max(bases, key=lambda commit_id: commits[commit_id].manifest_version))
         return first, last
 

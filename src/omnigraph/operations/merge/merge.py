@@ -334,7 +334,7 @@ def publish_schema_copy(repository: Repository, plan: MergePlan, branch: str) ->
 
 def _ordered_bases(commits: Mapping[str, Commit], ours: str, theirs: str) -> list[str]:
     """All lowest common ancestors, newest first."""
-    bases = merge_bases(ours, theirs, lambda commit_id: commits[commit_id].parents)
+    bases = merge_bases(ours, theirs, commits)
     return sorted(bases, key=lambda commit_id: commits[commit_id].manifest_version, reverse=True)
 
 

@@ -84,7 +84,7 @@ def _sides(proposals: Proposals, record: ProposalRecord, facts: ManifestFacts) -
     if facts.source_head is None or facts.target_head is None:
         raise Conflict(f"proposal {record.id} has no trial, and a branch of it is deleted", code="no_trial")
     commits = repository.all_commits()
-    bases = merge_bases(facts.target_head, facts.source_head, lambda commit_id: commits[commit_id].parents)
+    bases = merge_bases(facts.target_head, facts.source_head, commits)
     base = max(bases, key=lambda commit_id: commits[commit_id].manifest_version)
     return _at(proposals, record, base), _at(proposals, record, facts.source_head)
 

@@ -142,5 +142,5 @@ def _counts(table: Mapping[str, Any]) -> dict[str, int]:
 def _authors(repository: Repository, state: State, target: str, source: str) -> tuple[str, ...]:
     """Return the actors of the commits of the source that the target does not have."""
     commits = repository.all_commits(state)
-    new = only_reachable(source, [target], lambda commit_id: commits[commit_id].parents)
+    new = only_reachable(source, [target], commits)
     return tuple(sorted({actor for commit_id in new if (actor := commits[commit_id].actor) is not None}))

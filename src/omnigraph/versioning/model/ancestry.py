@@ -1,6 +1,6 @@
 """Ancestry of commits: reachability and merge bases.
 
-All functions take commits or their ids and a function that returns parents, and never access storage, so they can be
+All functions take commits, or their ids and a function that returns parents, and never access storage, so they can be
 tested on small hand-made graphs.
 """
 
@@ -17,6 +17,9 @@ from omnigraph.fast_dataclass import dataclass
 from omnigraph.versioning.model.manifest_objects import Commit
 
 Parents = Callable[[str], Sequence[str]]
+_OURS, _THEIRS, _SHARED = 1, 2, 4
+"""Marks of commits in a traversal: the starts that reach them, or that their ancestors are of no interest."""
+_COMMON = _OURS | _THEIRS
 
 
 def reachable(start: str, parents: Parents) -> Iterator[str]:
@@ -60,17 +63,47 @@ class _Descending:
         return other.text < self.text
 
 
-def only_reachable(start: str, others: Iterable[str], parents: Parents) -> set[str]:
+def only_reachable(start: str, others: Iterable[str], commits: Mapping[str, Commit]) -> set[str]:
     """Return the commits that are reachable from `start` and from none of `others`."""
-    shared: set[str] = set()
-    pending = list(others)
-    while pending:
-        commit = pending.pop()
-        if commit not in shared:
-            shared.add(commit)
-            pending.extend(parents(commit))
-    # All ancestors of a shared commit are shared, so the traversal stops at the first one.
-    return {commit for commit in reachable(start, lambda c: () if c in shared else parents(c)) if commit not in shared}
+    marks = {start: _OURS, **dict.fromkeys(others, _SHARED)}
+    return {commit_id for commit_id, _ in _unshared(marks, commits)}
+
+
+def merge_bases(ours: str, theirs: str, commits: Mapping[str, Commit]) -> frozenset[str]:
+    """Return the common ancestors that are not ancestors of another common ancestor.
+
+    Unrelated histories have none, and a fast-forward has the older of the two commits. A criss-cross has several. All
+    of them are returned, because choosing one could hide a conflict from the caller.
+    """
+    marks = {ours: _OURS, theirs: _THEIRS} if ours != theirs else {ours: _COMMON}
+    return frozenset(commit_id for commit_id, mark in _unshared(marks, commits) if mark == _COMMON)
+
+
+def _unshared(marks: dict[str, int], commits: Mapping[str, Commit]) -> Iterator[tuple[str, int]]:
+    """Yield the ancestors of marked commits, with the marks that reach them, as far as they are not shared.
+
+    The ancestors of a shared or common commit are shared. A commit is older than its children, so that newest first
+    its marks are complete; the commits before the fork points of the marked ones are not visited.
+    """
+    queue = sorted((_age(commit), commit) for commit in map(commits.__getitem__, marks))
+    unshared = {commit_id for commit_id, mark in marks.items() if not mark & _SHARED}
+    while unshared:
+        _, commit = heappop(queue)
+        mark = marks.pop(commit.id)
+        if commit.id in unshared:
+            unshared.remove(commit.id)
+            yield commit.id, mark
+        if mark == _COMMON:
+            mark = _SHARED
+        for parent_id in commit.parents:
+            if parent_id not in marks:
+                parent = commits[parent_id]
+                heappush(queue, (_age(parent), parent))
+            marks[parent_id] = marks.get(parent_id, 0) | mark
+            if marks[parent_id] & _SHARED:
+                unshared.discard(parent_id)
+            else:
+                unshared.add(parent_id)
 
 
 def ahead_and_behind(heads: Mapping[str, str], base: str, commits: Iterable[Commit]) -> dict[str, tuple[int, int]]:
@@ -97,18 +130,6 @@ def ahead_and_behind(heads: Mapping[str, str], base: str, commits: Iterable[Comm
         )
         for name, bit in bits.items()
     }
-
-
-def merge_bases(ours: str, theirs: str, parents: Parents) -> frozenset[str]:
-    """Return the common ancestors that are not ancestors of another common ancestor.
-
-    Unrelated histories have none, and a fast-forward has the older of the two commits. A criss-cross has several. All
-    of them are returned, because choosing one could hide a conflict from the caller.
-    """
-    common = set(reachable(ours, parents)) & set(reachable(theirs, parents))
-    # `common` contains all ancestors of its members, so it is enough to test parents.
-    superseded = {parent for commit in common for parent in parents(commit)}
-    return frozenset(common - superseded)
 
 
 def meeting_points(heads: Iterable[str], parents: Parents) -> frozenset[str]:

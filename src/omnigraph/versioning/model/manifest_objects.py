@@ -6,9 +6,10 @@ history is read from one row, whatever was compacted or dropped since. `manifest
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -187,6 +188,39 @@ class Commit:
             "kind": self.kind,
             "changed": list(self.changed),
         }
+
+
+class Commits(Mapping[str, Commit]):
+    """The commits of the history up to a manifest version, by id, oldest first. They never change.
+
+    Later versions share the entries and append to them, so a commit costs the same after any number of others.
+    """
+
+    def __init__(self, version: int, by_id: dict[str, Commit], ids: list[str]) -> None:
+        self.version = version
+        self._by_id = by_id
+        self._ids = ids
+        self._count = len(ids)
+
+    def extended(self, commits: Iterable[Commit], version: int) -> Commits:
+        """Return the commits up to a later version. Only the newest of the versions that share entries is extended."""
+        for commit in commits:
+            if commit.manifest_version > self.version:
+                self._by_id[commit.id] = commit
+                self._ids.append(commit.id)
+        return Commits(version, self._by_id, self._ids)
+
+    def __getitem__(self, commit_id: str) -> Commit:
+        commit = self._by_id[commit_id]
+        if commit.manifest_version > self.version:
+            raise KeyError(commit_id)
+        return commit
+
+    def __iter__(self) -> Iterator[str]:
+        return islice(self._ids, self._count)
+
+    def __len__(self) -> int:
+        return self._count
 
 
 @dataclass(frozen=True, slots=True)

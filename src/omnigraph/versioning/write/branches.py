@@ -265,7 +265,7 @@ def _check_kept(repository: Repository, state: State, head: Head) -> None:
     commits = repository.all_commits(state)
     others = [other.commit_id for other in state.heads() if other.branch != head.branch]
     others += [tag.commit_id for tag in state.tags()]
-    lost = len(only_reachable(head.commit_id, others, lambda commit_id: commits[commit_id].parents))
+    lost = len(only_reachable(head.commit_id, others, commits))
     if lost:
         what = "1 commit that is" if lost == 1 else f"{lost} commits that are"
         raise Conflict(

@@ -48,7 +48,15 @@ from omnigraph.versioning.model.aliases import AliasSet
 from omnigraph.versioning.model.ancestry import newest_first
 from omnigraph.versioning.model.as_of import commit_as_of
 from omnigraph.versioning.model.ids import Clock, new_ulid, system_clock
-from omnigraph.versioning.model.manifest_objects import MAIN, Commit, GraphSpec, Pin, QueriesRecord, SchemaRecord
+from omnigraph.versioning.model.manifest_objects import (
+    MAIN,
+    Commit,
+    Commits,
+    GraphSpec,
+    Pin,
+    QueriesRecord,
+    SchemaRecord,
+)
 from omnigraph.versioning.model.manifest_rows import (
     alias_object_id,
     commit_of_pins,
@@ -75,8 +83,10 @@ from omnigraph.versioning.write.ref_names import check_text
 FORMAT = STORAGE_FORMAT
 
 PUBLISH_TRIES = 200
-_COMMIT_BYTES = 2 * 1024
-"""The estimated size of a commit in memory, with its pins."""
+_COMMIT_BYTES = 640
+"""The estimated size of a commit in memory: 500 bytes, and more with a message, metadata or a second parent."""
+_PINS_BYTES = 2 * 1024
+"""The estimated size of the pins of a commit in memory."""
 _COMMITS_AT_ONCE = 256
 """Manifest versions whose commits are read first when few commits are listed."""
 _COMMIT_COLUMNS = ("object_id", "metadata", "table_version", "table_branch")
@@ -119,7 +129,7 @@ class Repository:
         self._queries: dict[str, QueriesRecord] = {}
         self._aliases: dict[str, AliasSet] = {}
         self._lost_races: dict[str, int] = {}
-        self._commits: tuple[Mapping[str, Commit], int] = {}, 0
+        self._commits = Commits(0, {}, [])
         self._pins: OrderedDict[tuple[int, str], tuple[Pin, ...]] = OrderedDict()
         """Epoch and commit → pins, of commits that were used lately. A purge changes the pins and the epoch; threads
         may still read the state before it.
@@ -246,7 +256,7 @@ class Repository:
     def _forget_history(self) -> None:
         """Drop everything that was derived from a replaced history."""
         self.tables.reset()
-        self._commits = {}, 0
+        self._commits = Commits(0, {}, [])
         self._schemas, self._queries, self._aliases = {}, {}, {}
         self._pins = OrderedDict()
         self._snapshots_of, self._snapshots = None, {}
@@ -419,27 +429,30 @@ class Repository:
 
     @property
     def history_bytes(self) -> int:
-        """The estimated size of the commits in memory."""
-        return (len(self._commits[0]) + len(self._pins)) * _COMMIT_BYTES
+        """The estimated size of the commits and pins in memory."""
+        return len(self._commits) * _COMMIT_BYTES + len(self._pins) * _PINS_BYTES
 
-    def all_commits(self, state: State | None = None) -> Mapping[str, Commit]:
+    def all_commits(self, state: State | None = None) -> Commits:
         """Return every commit in the manifest, including those of deleted branches and possibly newer ones.
 
         Commits never change and are never removed, so only those after the last call are read.
         """
         state = state or self.state()
-        with self._lock:
-            known, last = self._commits
-            current = self._state is None or self._state.epoch == state.epoch
-        if not current:
-            raise replaced("the history cannot be read")
-        if last < state.version:
-            known = {**known, **self.commits_between(state, last, state.version)}
+        known = self._commits_known(state)
+        if known.version < state.version:
+            later = self.commits_between(state, known.version, state.version)
             with self._lock:
-                current = self._state is None or self._state.epoch == state.epoch
-                if current and self._commits[1] < state.version:
-                    self._commits = known, state.version
+                known = self._commits_known(state)
+                if known.version < state.version:
+                    self._commits = known = known.extended(later.values(), state.version)
         return known
+
+    def _commits_known(self, state: State) -> Commits:
+        """Return the commits that were read so far; refuse a state of a history that was replaced since."""
+        with self._lock:
+            if self._state is not None and self._state.epoch != state.epoch:
+                raise replaced("the history cannot be read")
+            return self._commits
 
     @cached_property
     def genesis_id(self) -> str:
@@ -458,7 +471,7 @@ class Repository:
         state = self.state()
         heads = [state.get_head(branch) for branch in branches or (MAIN,)]
         with self._lock:
-            few = few and not self._commits[0]
+            few = few and not self._commits
         get = _RecentCommits(self, state).get if few else self.all_commits(state).get
 
         def commit_of(commit_id: str) -> Commit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -28,7 +29,7 @@ from omnigraph.storage.manifest.checkpoint import CheckpointTable
 from omnigraph.storage.manifest.manifest_schema import STAMP_KEY
 from omnigraph.storage.manifest.manifest_version import Change
 from omnigraph.version import STORAGE_FORMAT_NEWEST
-from omnigraph.versioning.model.manifest_objects import GraphSpec, TableSpec
+from omnigraph.versioning.model.manifest_objects import Commit, Commits, GraphSpec, TableSpec
 from omnigraph.versioning.model.manifest_rows import head_to_row
 from omnigraph.versioning.upkeep.maintenance import cleanup, optimize
 from omnigraph.versioning.upkeep.verify import verify
@@ -288,6 +289,42 @@ def test_commits_newest_first(root):
     assert repository.commits(limit=2) == listed[:2]
     assert repository.commits(limit=0) == []
     assert repository.commits(limit=99) == listed
+
+
+def test_listed_commits_stay_as_they_were(root):
+    repository = new_repository(root)
+    add_people(repository, "ada")
+    listed = repository.all_commits()
+    before = dict(listed)
+    iterator = iter(listed)
+    next(iterator)
+    add_people(repository, "bob")
+    newer = repository.all_commits()
+    assert [*before][1:] == list(iterator)
+    assert dict(listed) == before
+    new = repository.state().get_head("main").commit_id
+    assert {*newer} - {*listed} == {new}
+    assert new not in listed
+    assert listed.get(new) is None
+    assert dict(newer) == dict(open_repository(root).all_commits())
+
+
+def test_a_commit_after_many_others_copies_none_of_them():
+    blank = Commit("", "main", 0, None, None, None, 0)
+    commits = [replace(blank, id=f"c{version}", manifest_version=version) for version in range(1, 5_101)]
+    listed = Commits(0, {}, []).extended(commits[:5_000], 5_000)
+    tracemalloc.start()
+    try:
+        all_listed = [listed]
+        for commit in commits[5_000:]:
+            all_listed.append(all_listed[-1].extended([commit], commit.manifest_version))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20, "a copy of the entries is about 300 KiB"
+    assert [len(one) for one in all_listed] == list(range(5_000, 5_101))
+    assert all_listed[10]["c5010"] is commits[5_009]
+    assert "c5011" not in all_listed[10]
 
 
 def test_a_branch_lists_inherited_and_own_commits(root):
