@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from omnigraph.errors import Hint, StorageError
-from omnigraph.storage.files.fsync import sync_files, sync_tree
+from omnigraph.storage.files.fsync import sync_files, sync_folder, sync_tree
 
 _MAGIC = b"LANC"
 _DATA_FOOTER = struct.Struct("<QQQIIHH4s")
@@ -69,6 +69,7 @@ def check_file(path: Path, length: int | None = None) -> None:
         return
     if path.suffix == ".manifest":
         path.unlink(missing_ok=True)
+        sync_folder(path.parent)
     raise incomplete_file(path, size, length)
 
 

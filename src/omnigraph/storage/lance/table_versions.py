@@ -62,14 +62,16 @@ def numbered(table: Table) -> Table:
 
     Raises `HeadMoved` if a cleanup removes the part in the meantime.
     """
-    base = table.part_of
-    if base is None:
-        return table
+    return table if table.part_of is None else renewed(table.part_of, table.version)
+
+
+def renewed(table: Table, version: int) -> Table:
+    """Commit the state of a version as the next numbered version, and check and flush its files."""
     try:
-        again = restored(base, table.version, {})
+        again = restored(table, version, {})
     except lance_errors() as error:
         raise storage_failure(error, table.store.location, f"table '{table.folder}' cannot be changed") from error
-    return _made_from(base, again.version, again)
+    return _made_from(table, again.version, again)
 
 
 def compacted(table: Table, *, always: bool = False) -> Table:

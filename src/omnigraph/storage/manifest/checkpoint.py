@@ -35,7 +35,8 @@ from omnigraph.fast_dataclass import dataclass
 from omnigraph.observer import timed
 from omnigraph.scalar_types.readers import is_unicode
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.files.layout import MANIFEST, manifest_file
+from omnigraph.storage.files.fsync import sync_folder
+from omnigraph.storage.files.layout import MANIFEST, manifest_file, manifest_name
 from omnigraph.storage.files.location import Location
 from omnigraph.storage.files.new_files import finish_files, finish_tree
 from omnigraph.storage.files.objects import object_store
@@ -266,17 +267,32 @@ class CheckpointTable:
         """Return every file of the table, relative to its folder; raises Lance's errors."""
         return {path for batch in self.open().all_files() for path in batch.column("path").to_pylist()}
 
-    def remove_unused(self, newest: Checkpoint, files: Collection[str]) -> int:
-        """Remove all versions but the newest, and those of some files that it does not use; return their number.
-
-        The newest version is read back from the store first: if it is incomplete, nothing is removed.
-        """
-        objects = object_store(self.location, sync=False)
+    def read_back(self, made: Checkpoint) -> None:
+        """Read a checkpoint that was just written from the store; raise an error if it is incomplete."""
         try:
             # Without the caches of the session, which contain what was written.
-            stored = lance.dataset(self._uri, version=newest.dataset.version, storage_options=self._options).to_table()
-            if stored.filter(is_state(stored)).to_pylist() != newest.state.to_pylist():
-                raise Damaged("the graph manifest differs from what was written", hint="check the disk, and try again")
+            stored = lance.dataset(self._uri, version=made.dataset.version, storage_options=self._options).to_table()
+        except lance_errors() as error:
+            raise storage_failure(error, self.location, "the new graph manifest cannot be read back") from error
+        if stored.filter(is_state(stored)).to_pylist() != made.state.to_pylist():
+            raise Damaged("the graph manifest differs from what was written", hint="check the disk, and try again")
+
+    def withdraw(self, made: Checkpoint) -> None:
+        """Remove the version of a checkpoint that was just written, if it is the newest one and not the only one."""
+        objects = object_store(self.location, sync=False)
+        numbered = [name for name in objects.list(f"{MANIFEST}/_versions") if name.endswith(".manifest")]
+        newest = f"{MANIFEST}/_versions/{manifest_name(made.dataset.version)}"
+        if len(numbered) < 2 or min(numbered) != newest:
+            return
+        objects.delete(newest)
+        if self.location.path is not None and self.sync:
+            sync_folder(self._folder / "_versions")
+        self.reset()
+
+    def remove_unused(self, newest: Checkpoint, files: Collection[str]) -> int:
+        """Remove all versions but the newest, and those of some files that it does not use; return their number."""
+        objects = object_store(self.location, sync=False)
+        try:
             newest.dataset.cleanup_old_versions(older_than=timedelta(0), retain_versions=1)
             used = {path for batch in self.open().tracked_files() for path in batch.column("path").to_pylist()}
             present = self.files()

@@ -559,6 +559,7 @@ class ManifestTable:
             except lance_errors() as error:
                 raise storage_failure(error, self.location, "the graph manifest cannot be read") from error
             reach("purge.checkpoint")
+            self._read_back(made)
             self._keep(made, version)
             gone = self._checkpoints.remove_unused(made.checkpoint, before)
             return gone, self._log.erase_before(made.version)
@@ -566,6 +567,19 @@ class ManifestTable:
             f"{_ERASE_TRIES} attempts to write the manifest lost races against other writers",
             hint="try again",
         )
+
+    def _read_back(self, made: ManifestVersion) -> None:
+        """Read a new checkpoint from the store; if it is incomplete, remove it and raise the error.
+
+        The graph then opens at the earlier checkpoint, which the log still continues. An entry that was made since may
+        continue the new checkpoint only, so then it stays.
+        """
+        try:
+            self._checkpoints.read_back(made.checkpoint)
+        except OmniGraphError:
+            if self._log.names()[-1:] == [made.entry]:
+                self._checkpoints.withdraw(made.checkpoint)
+            raise
 
     def raise_stamp(self, base: ManifestVersion, stamp: str) -> ManifestVersion:
         """Commit a new format stamp on exactly `base`, or raise `PublishConflict`."""

@@ -16,7 +16,7 @@ from omnigraph.storage.files import layout
 from omnigraph.storage.files.fsync import sync_folders_below
 from omnigraph.storage.lance.garbage import list_versions, referenced_files, remove
 from omnigraph.storage.lance.row_removal import Removal, file_contains
-from omnigraph.storage.lance.table_versions import restored
+from omnigraph.storage.lance.table_versions import renewed
 from omnigraph.versioning.model.purges import IdCondition, PurgeRecord, PurgeTarget
 from omnigraph.versioning.purge.plan import PurgePlan
 from omnigraph.versioning.purge.purge import PurgeSearch
@@ -103,7 +103,7 @@ def _restore_newest(repository: Repository, folder: str, pinned: set[int]) -> No
     versions = [file.version for file in list_versions(repository.tables, folder)]
     present = pinned.intersection(versions)
     if versions and present and versions[-1] not in present:
-        restored(repository.tables.open(folder, max(present)), max(present), {})
+        renewed(repository.tables.open(folder, max(present)), max(present))
 
 
 def _wait_for_writers(repository: Repository) -> None:

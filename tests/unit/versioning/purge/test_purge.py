@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import omnigraph as og
 from omnigraph.errors import KeyReused, OmniGraphError, StorageError
 from omnigraph.operations.purge import rebuild
 from omnigraph.storage.failpoints import arm
+from omnigraph.storage.lance.table_versions import renewed
+from support.failing_disk import file_size_limit
 from support.store import repository_of
 
 SCHEMA = """\
@@ -160,3 +163,51 @@ def test_a_new_manifest_is_read_back_before_earlier_ones_are_removed(graph, tmp_
         graph.purge("Person", ["ana"], edges=True, reason="test")
     assert known
     assert all(path.exists() for path in known)
+    for handle in (og.open(tmp_path / "graph"), graph):
+        assert sorted(handle.to_arrow("Person")["name"].to_pylist()) == ["bob", "cy"]
+        assert len(handle.commits()) == 2
+    assert [problem for problem in graph.verify(deep=True) if problem.damage] == []
+    graph.purge_resume()
+    assert graph.purge_verify(["note of ana"]).is_clean
+
+
+def test_a_new_manifest_that_a_later_entry_continues_is_kept(graph, tmp_path):
+    manifest = tmp_path / "graph" / "__manifest"
+    known: set[Path] = set()
+
+    def publish_and_cut() -> None:
+        og.open(tmp_path / "graph").tag_create("t")
+        known.update(manifest.glob("_versions/*.manifest"))
+        cut(manifest, known)
+
+    with (
+        arm("purge.switched", lambda: known.update(manifest.rglob("*.lance"))),
+        arm("purge.checkpoint", publish_and_cut),
+        pytest.raises(OmniGraphError, match="manifest"),
+    ):
+        graph.purge("Person", ["ana"], edges=True, reason="test")
+    assert all(path.exists() for path in known)
+
+
+def test_a_version_that_a_sweep_restores_is_complete_or_refused(graph, tmp_path):
+    (table,) = (tmp_path / "graph" / "nodes").iterdir()
+    before = {*table.glob("_versions/*.manifest")}
+    limits = ExitStack()
+
+    def add_unpinned_version_and_limit_files() -> None:
+        repository = repository_of(graph)
+        base = repository.snapshot("main").table("node:Person")
+        renewed(base, base.version)
+        before.update(table.glob("_versions/*.manifest"))
+        limits.enter_context(file_size_limit(min(path.stat().st_size for path in before) - 1))
+
+    with (
+        limits,
+        arm("purge.checkpoint", add_unpinned_version_and_limit_files),
+        pytest.raises(StorageError, match="cannot be changed"),
+    ):
+        graph.purge("Person", ["ana"], edges=True, reason="test")
+    assert {*table.glob("_versions/*.manifest")} == before
+    graph.purge_resume()
+    assert sorted(graph.to_arrow("Person")["name"].to_pylist()) == ["bob", "cy"]
+    assert [problem for problem in graph.verify(deep=True) if problem.damage] == []
