@@ -8,8 +8,13 @@ from functools import partial
 import pytest
 
 import omnigraph as og
+from omnigraph.graph import Graph
 from omnigraph.operations.authorization.difference_rights import check_difference
 from omnigraph.operations.merge.merge import MergeRequest, merge_branch
+from omnigraph.query.plan import ir
+from omnigraph.query.visibility import ROW, Visibility
+from omnigraph.query.write_guard import WriteGuard
+from omnigraph.types import PropertyType
 from omnigraph.versioning.write.transaction import WriteOptions
 
 TYPES = """node Person {
@@ -110,6 +115,35 @@ def test_the_combined_row_is_validated(graph, name):
     with pytest.raises(og.errors.MergeConflict) as caught:
         graph.merge("side")
     assert [conflict.kind for conflict in caught.value.conflicts] == [kind]
+
+
+def test_a_combined_period_that_ends_before_it_starts_is_a_conflict(tmp_path):
+    period = TYPES.replace("edge Knows: Person -> Person {", "edge Knows: Person -> Person @valid(from: on, to: off) {")
+    graph = made(tmp_path, COMBINE + period.replace("since: I32?", "since: I32?\n    on: Date?\n    off: Date?"))
+    graph.mutate('update Knows set { on: date("2020-01-01") } where since = 1', branch="side")
+    head = graph.mutate('update Knows set { off: date("2010-01-01") } where since = 1').commit_id
+    with pytest.raises(og.errors.MergeConflict) as caught:
+        graph.merge("side")
+    assert [conflict.kind for conflict in caught.value.conflicts] == ["value_constraint_violation"]
+    assert graph.head().commit_id == head
+
+
+def is_allowed(name, value, type_):
+    type_ = PropertyType(type_, nullable=True)
+    return ir.Compare("=", ir.Prop(ROW, name, type_), ir.Const(value, type_.with_nullable(False)))
+
+
+def test_a_combined_row_needs_the_right_of_the_merging_actor(graph):
+    """Each edit alone is allowed, and the combined row is not."""
+    either = ir.Logic("or", (is_allowed("age", 1, "I32"), is_allowed("town", "Ana", "String")))
+    ana = Graph(graph._context.with_guard(WriteGuard(Visibility(), {("row_update", "node:Person"): either})))
+    put(ana, "age: 2", branch="side")
+    head = put(ana, 'town: "Oslo"')
+    with pytest.raises(og.errors.Denied, match="'row_update' of Person 'Ana' as it would be"):
+        ana.merge("side")
+    assert graph.head().commit_id == head
+    graph.merge("side")
+    assert (row(graph)["age"], row(graph)["town"]) == (2, "Oslo")
 
 
 def test_a_deleted_row_is_a_conflict(graph):
