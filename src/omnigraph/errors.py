@@ -32,7 +32,7 @@
     ├─ SparkError           Spark or Java is missing or does not start, or a job failed
     ├─ Cancelled            the query was cancelled
     ├─ MissingPackage       the requested form of a result needs a package that is not installed
-    ├─ OutcomeUnknown       the reply to a publish was lost; read the head before retrying
+    ├─ OutcomeUnknown       the reply to a publish was lost, or it is not on disk; read the head before retrying
     ├─ RemoteError          a server cannot be reached, or its answer is not that of an OmniGraph server
     ├─ IncompatibleFormat   the graph was written by an incompatible release
     └─ Damaged              stored data violates an invariant; never retried
@@ -679,7 +679,7 @@ class MissingPackage(OmniGraphError, ImportError):
 
 
 class OutcomeUnknown(OmniGraphError):
-    """The reply to a publish was lost; read the head before retrying."""
+    """The reply to a publish was lost, or the disk failed to flush it; read the head before retrying."""
 
     default_code = "outcome_unknown"
 

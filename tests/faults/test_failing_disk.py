@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def outcomes(name: str, seed: Path, folder: Path, *, every: bool) -> Counter[str]:
     """Limit the size of files, so that the last write of each larger file fails, and count the outcomes."""
-    case = Case.of(name, seed, folder / "works")
+    case = Case.of(name, seed, folder / "works", nullcontext())
     lasts = [size - 1 for size in case.sizes]
     chosen = {*lasts, *(size // 2 for size in case.sizes)} if every else {case.sizes[0] // 2, *lasts[-2:]}
     limits = sorted(chosen)

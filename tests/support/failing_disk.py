@@ -10,6 +10,7 @@ import json
 import random
 import resource
 import shutil
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -22,14 +23,16 @@ import pyarrow as pa
 
 import omnigraph as og
 from omnigraph.engine import tuning
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import OmniGraphError, OutcomeUnknown
 from omnigraph.graph import Graph
+from omnigraph.version import STORAGE_FORMAT, STORAGE_FORMAT_OLDEST
 from omnigraph.versioning.upkeep import maintenance
 from support.groups import grouped
 from support.store import repository_of
 
 INPUT = "input.jsonl"
-Outcome = Literal["refused", "complete"]
+Outcome = Literal["refused", "complete", "unknown"]
+"""The outcome is unknown after `OutcomeUnknown`: the write is complete, or everything is as before."""
 
 SCHEMA = """
 node Doc { key: String @key  text: String?  rank: F64?  raw: Blob? }
@@ -73,9 +76,9 @@ def new_graph(root: Path) -> None:
     (root.parent / INPUT).write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
-def open_graph(root: Path) -> Graph:
+def open_graph(root: Path, *, sync: bool = False) -> Graph:
     """A handle with its own caches."""
-    return og.open(root, sync=False, environ={})
+    return og.open(root, sync=sync, environ={})
 
 
 def state_of(graph: Graph) -> list[Any]:
@@ -84,7 +87,8 @@ def state_of(graph: Graph) -> list[Any]:
 
 
 def _rows_at(graph: Graph, commit: str) -> tuple[pa.Table, pa.Table]:
-    docs, edges = graph.to_arrow("Doc", at=commit), graph.to_arrow("Cites", at=commit)
+    node, edge = ("Doc", "Cites") if "node Doc" in graph.schema else ("Person", "Knows")
+    docs, edges = graph.to_arrow(node, at=commit), graph.to_arrow(edge, at=commit)
     return docs.sort_by("id"), edges.drop_columns("id").sort_by([("src", "ascending"), ("dst", "ascending")])
 
 
@@ -127,6 +131,14 @@ def _clean(graph: Graph, keep: int) -> None:
             raise OmniGraphError(table.error)
 
 
+def _upgrade(graph: Graph) -> None:
+    graph.mutate(f'insert Person {{ name: "new", bio: "{TEXT}" }}')
+
+
+EARLIER = {f"upgrade of {number}": number for number in range(STORAGE_FORMAT_OLDEST, STORAGE_FORMAT)}
+"""Writes to a graph of an earlier format, with its number."""
+FORMATS = Path(__file__).parents[1] / "cases" / "formats"
+
 WRITES: dict[str, Callable[[Graph], object]] = {
     "insert": lambda graph: graph.mutate(f'insert Doc {{ key: "new", text: "{TEXT}" }}'),
     "insert edge": lambda graph: graph.mutate('insert Doc { key: "n" } insert Cites { from: "n", to: "d001" }'),
@@ -154,6 +166,7 @@ WRITES: dict[str, Callable[[Graph], object]] = {
     "branch create": lambda graph: graph.branch_create("another"),
     "store query": lambda graph: graph.store_query(ADD),
     "purge": lambda graph: graph.purge("Doc", ["d008"], edges=True, reason="r"),
+    **dict.fromkeys(EARLIER, _upgrade),
 }
 """Every kind of write, by name."""
 
@@ -169,41 +182,56 @@ class Case:
     """The sizes of the files that it makes, ascending."""
 
     @classmethod
-    def of(cls, name: str, seed: Path, folder: Path) -> Case:
+    def of(cls, name: str, seed: Path, folder: Path, recording: AbstractContextManager[object]) -> Case:
         """Run the write once on a disk that works."""
-        root = copy_of(seed, folder)
+        root = copy_of(name, seed, folder)
         before, files = state_of(open_graph(root)), sizes_below(root)
-        WRITES[name](open_graph(root))
+        graph = open_graph(root, sync=True)
+        with recording:
+            WRITES[name](graph)
         made = {size for path, size in sizes_below(root).items() if path not in files}
         return cls(name, before, state_of(open_graph(root)), tuple(sorted(made)))
 
     def run(self, seed: Path, folder: Path, failing: AbstractContextManager[object]) -> Outcome:
         """Write while the disk fails, and judge what is there afterwards."""
-        root = copy_of(seed, folder)
-        graph = open_graph(root)
-        refused, acknowledged = False, 0
+        root = copy_of(self.name, seed, folder)
+        graph = open_graph(root, sync=True)
+        outcome: Outcome = "complete"
+        acknowledged = 0
         with failing:
             try:
                 WRITES[self.name](graph)
             except OmniGraphError as error:
-                refused = True
+                unknown = isinstance(error, OutcomeUnknown) or isinstance(error.__cause__, OutcomeUnknown)
+                outcome = "unknown" if unknown else "refused"
                 acknowledged = error.acknowledged if isinstance(error, PartlyRefused) else 0
-        assert open_graph(root).verify(deep=True) == []
+        self._check(root)
         [main, *others] = state_of(open_graph(root))
-        expected = self.before if refused else self.after
-        assert [[main[0], *main[1 + acknowledged :]], *others] == expected
-        if refused and not acknowledged:
+        present = [[main[0], *main[1 + acknowledged :]], *others]
+        possible = {"refused": (self.before,), "complete": (self.after,), "unknown": (self.before, self.after)}[outcome]
+        assert present in possible
+        if outcome == "refused" and not acknowledged:
             # The handle that failed writes again.
             WRITES[self.name](graph)
             assert state_of(open_graph(root)) == self.after
-        open_graph(root).mutate('insert Doc { key: "last" } insert Cites { from: "last", to: "d000" }')
+        last = 'insert Doc { key: "last" } insert Cites { from: "last", to: "d000" }'
+        open_graph(root).mutate('insert Person { name: "last" }' if self.name in EARLIER else last)
         _clean(open_graph(root), keep=1)
-        assert open_graph(root).verify(deep=True) == []
-        return "refused" if refused else "complete"
+        self._check(root)
+        return outcome
+
+    def _check(self, root: Path) -> None:
+        problems = open_graph(root).verify(deep=True)
+        # Files of a graph of an earlier format have no digests, which is no damage.
+        assert [problem for problem in problems if problem.damage or self.name not in EARLIER] == []
 
 
-def copy_of(seed: Path, folder: Path) -> Path:
-    """A copy of the graph and of its input file in a new folder."""
+def copy_of(name: str, seed: Path, folder: Path) -> Path:
+    """The graph that a write begins with, in a new folder with the input file."""
+    if name in EARLIER:
+        with zipfile.ZipFile(FORMATS / f"{EARLIER[name]}.zip") as file:
+            file.extractall(folder)
+        return (folder / "team.omni").rename(folder / "graph")
     return Path(shutil.copytree(seed, folder)) / "graph"
 
 

@@ -27,7 +27,6 @@ from omnigraph.schema.migration_steps import (
     RenameType,
     Step,
 )
-from omnigraph.storage.files import layout
 from omnigraph.storage.files.input_files import read_source
 from omnigraph.storage.lance.table_versions import evolved
 from omnigraph.table_key import TableKey
@@ -172,7 +171,7 @@ def apply_change(
     if commit is None:
         return SchemaApplyResult(True, False, repository.snapshot(options.branch).version, None, plan.steps)
     if options.branch == MAIN:
-        repository.objects.write(layout.SCHEMA_COPY, text.encode())
+        repository.write_schema_copy(text)
     done = SchemaApplyResult(True, True, commit.manifest_version, commit.id, plan.steps)
     return replace(done, rename_hints=plan.rename_hints, losses=plan.losses, broken_rules=plan.broken_rules)
 

@@ -228,6 +228,16 @@ def test_changes_of_indexed_columns(tmp_path, changed):
 # -- migrations --------------------------------------------------------------------------------------
 
 
+def test_a_copy_of_the_schema_that_cannot_be_written_does_not_fail_the_migration(graph, caplog):
+    copy = Path(graph.uri) / "_schema.pg"
+    copy.unlink()
+    copy.mkdir()
+    text = BASE.replace("n: I32?", "n: I32?  extra: I32?")
+    result = graph.apply_schema(text)
+    assert (result.commit_id, graph.schema) == (graph.commits()[0].id, text)
+    assert "the readable copy of the schema is not current" in caplog.text
+
+
 def test_migration_is_one_commit_with_its_schema(graph):
     before = len(graph.commits())
     text = BASE.replace("n: I32?", "n: I32?  extra: I32?") + "node R {}\n// the end\n"

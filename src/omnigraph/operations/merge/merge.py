@@ -34,7 +34,6 @@ from omnigraph.operations.merge.merge_schema import SchemaMerge
 from omnigraph.operations.merge.merge_tasks import RunRanges
 from omnigraph.operations.stored_queries import check_queries
 from omnigraph.schema.identity import catalog_of
-from omnigraph.storage.files import layout
 from omnigraph.text_table import brief_repr
 from omnigraph.versioning.compare.diff import Identity, by_identity
 from omnigraph.versioning.compare.rows import to_dicts
@@ -326,7 +325,7 @@ def resolution_hint(conflicts: Sequence[ConflictDetail]) -> Hint:
 def publish_schema_copy(repository: Repository, plan: MergePlan, branch: str) -> None:
     """Update the readable copy of main's schema."""
     if branch == MAIN and plan.schema is not None and plan.schema.record is not None:
-        repository.objects.write(layout.SCHEMA_COPY, plan.schema.record.source.encode())
+        repository.write_schema_copy(plan.schema.record.source)
 
 
 # -- base --------------------------------------------------------------------------------------------

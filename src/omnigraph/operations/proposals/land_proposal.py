@@ -39,7 +39,6 @@ from omnigraph.operations.proposals.trial_merge import RecordedChoices, make_tri
 from omnigraph.operations.stored_queries import queries_of
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.failpoints import reach
-from omnigraph.storage.files import layout
 from omnigraph.versioning.model.manifest_objects import MAIN, Commit
 from omnigraph.versioning.model.snapshot import Snapshot, on_branch
 from omnigraph.versioning.write.landing import TrialPoint, fence_trial, find_landing, land, with_approvals
@@ -165,7 +164,7 @@ class ProposalLanding:
             before = self._repository.get_commit(commit.parent_id)
             if before.schema_hash != commit.schema_hash:
                 source = self._repository.schema(commit.schema_hash).source
-                self._repository.objects.write(layout.SCHEMA_COPY, source.encode())
+                self._repository.write_schema_copy(source)
         return commit
 
     def _decide(self, record: ProposalRecord, status: ProposalStatus, *, waiting: bool = False) -> None:

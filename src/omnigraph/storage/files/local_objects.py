@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -14,7 +15,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from omnigraph.errors import OmniGraphError, StorageError
+from omnigraph.errors import OmniGraphError, OutcomeUnknown, StorageError
 from omnigraph.file_replacement import TEMPORARY, replacement
 from omnigraph.observer import timed
 from omnigraph.storage.files import layout
@@ -107,7 +108,8 @@ class LocalObjects(ObjectStore):
         """Create a file in an existing folder unless it exists; return True if it was created.
 
         It appears with its whole content, or not at all; `write_if_absent` may leave a partial file if the file system
-        has no hard links. With `sync`, the file and its folder are synced once.
+        has no hard links. With `sync`, the file and its folder are synced once. If the folder cannot be synced,
+        the file exists, and a power failure can remove it: `OutcomeUnknown`.
         """
         target = self.root / name
         try:
@@ -117,11 +119,17 @@ class LocalObjects(ObjectStore):
             except FileExistsError:
                 return False
             finally:
-                temporary.unlink(missing_ok=True)
+                _remove_temporary(temporary)
+        except OSError as error:
+            raise _local_error(error, target) from error
+        try:
             if sync:
                 sync_folder(target.parent)
         except OSError as error:
-            raise _local_error(error, target) from error
+            raise OutcomeUnknown(
+                f"'{target}': {error.strerror or error}; the file exists, and a power failure can remove it",
+                hint="check the disk, and read the branch before trying again",
+            ) from error
         return True
 
     @timed("storage", "write")
@@ -139,7 +147,7 @@ class LocalObjects(ObjectStore):
                 # file.
                 return self._create_exclusively(target, data)
             finally:
-                temporary.unlink(missing_ok=True)
+                _remove_temporary(temporary)
             if self._sync:
                 sync_folders_of([target])
         except OSError as error:
@@ -302,6 +310,12 @@ class LocalObjects(ObjectStore):
         file.flush()
         if self._sync or sync:
             os.fsync(file.fileno())
+
+
+def _remove_temporary(temporary: Path) -> None:
+    """Remove a file that has another name by now; if it cannot be removed, it remains until a cleanup."""
+    with suppress(OSError):
+        temporary.unlink()
 
 
 def _newest(folder: Path) -> datetime:

@@ -87,6 +87,6 @@ def write_initial_commit(repository: Repository, graph: GraphSpec, actor: str | 
         if not manifest.find(version, commit.id):
             raise exists from None
     reach("init.after_manifest")
-    objects.write(layout.SCHEMA_COPY, schema.source.encode())
+    repository.write_schema_copy(schema.source)
     objects.delete(layout.INIT_CLAIM)
     return version

@@ -8,6 +8,7 @@ Invariants:
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import OrderedDict
@@ -33,7 +34,7 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.backoff import pause
 from omnigraph.storage.failpoints import VARIABLE, arm_from_environment
-from omnigraph.storage.files.layout import RECOVERY
+from omnigraph.storage.files.layout import RECOVERY, SCHEMA_COPY
 from omnigraph.storage.files.location import Location, locate
 from omnigraph.storage.files.object_store import ObjectStore
 from omnigraph.storage.files.objects import object_store
@@ -81,6 +82,8 @@ from omnigraph.versioning.write.queue import WriteQueue
 from omnigraph.versioning.write.ref_names import check_text
 
 FORMAT = STORAGE_FORMAT
+
+_log = logging.getLogger(__name__)
 
 PUBLISH_TRIES = 200
 _COMMIT_BYTES = 640
@@ -316,6 +319,9 @@ class Repository:
                     return self._remember(self.manifest.publish(state.manifest, *changes))
                 except PublishConflict:
                     pass
+                except OutcomeUnknown as error:
+                    error.commit_id = commit_id
+                    raise
                 except StorageError as error:
                     failure = self._resolve_failure(error, commit_id, failure)
                     if failure is None:
@@ -363,6 +369,13 @@ class Repository:
         if before is not None or error.code in ("disk_full", "no_access", "credentials_expired", "clock_skew"):
             raise error
         return error
+
+    def write_schema_copy(self, text: str) -> None:
+        """Write the readable copy of main's schema. The commit is published: a failure is logged."""
+        try:
+            self.objects.write(SCHEMA_COPY, text.encode())
+        except StorageError as error:
+            _log.warning("the readable copy of the schema is not current: %s", error.message)
 
     def record_lost_race(self, branch: str) -> None:
         """Record that another writer of the branch won a race."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import StorageError
+from omnigraph.errors import OutcomeUnknown, StorageError
 from omnigraph.storage.failpoints import arm
 from omnigraph.storage.files import fsync as fsync_module
 from omnigraph.storage.files.fsync import sync_files, sync_tree
@@ -268,6 +268,50 @@ def test_a_disk_that_fails_to_flush_the_publish_is_a_storage_error(tmp_path, mon
     state = repository.state().manifest
     with pytest.raises(StorageError, match="Input/output error"):
         manifest.publish(state, Change())
+
+
+def test_a_commit_whose_entry_cannot_be_flushed_is_not_acknowledged(tmp_path, monkeypatch):
+    """The folder of the log and the removal of the temporary name fail: neither failure hides the other."""
+    root = tmp_path / "g"
+    graph = og.init(root, "node Person { name: String @key }", environ={})
+    before = graph.commits()
+    real, remove = os.fsync, Path.unlink
+
+    def fsync(handle):
+        if Path(f"/proc/self/fd/{handle}").readlink() == root / "__log":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(handle)
+
+    def unlink(path, missing_ok=False):
+        if path.parent == root / "__log":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        remove(path, missing_ok)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "fsync", fsync)
+        failing.setattr(Path, "unlink", unlink)
+        with pytest.raises(OutcomeUnknown, match="Input/output error") as unknown:
+            graph.mutate('insert Person { name: "a" }')
+    assert [commit.id for commit in graph.commits()] == [unknown.value.commit_id, *(commit.id for commit in before)]
+    graph.mutate('insert Person { name: "b" }')
+    assert graph.verify(deep=True) == []
+
+
+def test_a_temporary_name_that_remains_does_not_skip_the_flush(tmp_path, monkeypatch, flushed):
+    root = tmp_path / "g"
+    graph = og.init(root, "node Person { name: String @key }", environ={})
+    flushed.clear()
+    remove = Path.unlink
+
+    def unlink(path, missing_ok=False):
+        if path.parent == root / "__log":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        remove(path, missing_ok)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(Path, "unlink", unlink)
+        graph.mutate('insert Person { name: "a" }')
+    assert flushed[-1] == root / "__log"
 
 
 def test_files_of_large_values_are_flushed(tmp_path, flushed):
