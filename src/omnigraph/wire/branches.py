@@ -138,6 +138,8 @@ class _MergePlanMembers(Document, kw_only=True):
     dropped_tables: list[str]
     schema_changes: bool
     schema_steps: list[str]
+    query_changes: int | UnsetType = UNSET
+    """The number of stored queries that change."""
     broken_rules: list[str] | UnsetType = UNSET
     """Problems that the rules for rows of the policy would have with the merged schema."""
     conflicts: list[ConflictDocument]

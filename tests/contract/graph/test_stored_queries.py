@@ -70,7 +70,8 @@ def stored(graph: Any, folder: Any) -> Any:
     before = [query.name for query in graph.queries("q/1", at=first.commit_id)]
     gone = one.delete_query("add_city", "set_born", message="not needed")
     commits = [[commit.kind, commit.message, commit.actor] for commit in one.commits(limit=3)]
-    return [first, again, nothing, found, before, gone, [query.name for query in one.queries()], commits]
+    undone = one.revert_preview(gone.commit_id).to_json()["query_changes"]
+    return [first, again, nothing, found, before, gone, [query.name for query in one.queries()], commits, undone]
 
 
 def repeated(graph: Any) -> Any:

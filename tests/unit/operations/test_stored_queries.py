@@ -138,6 +138,22 @@ def test_merge_takes_queries_by_name(graph):
     assert names(graph) == ["adults", "all"]
 
 
+def test_previews_count_the_queries_that_change(graph):
+    graph.store_query(ADULTS)
+    graph.branch_create("work")
+    assert "query_changes" not in graph.merge_preview("work").to_json()
+    graph.store_query(ADD, branch="work")
+    graph.delete_query("adults", branch="work")
+    preview = graph.merge_preview("work")
+    assert (preview.query_changes, preview.to_json()["query_changes"]) == (2, 2)
+    assert repr(preview) == "<MergePreview fast_forward: 2 query changes>"
+    graph.merge("work")
+    preview = graph.revert_preview("main")
+    assert (preview.query_changes, preview.to_json()["query_changes"]) == (2, 2)
+    commit = graph.store_query(ADD.replace("insert", "upsert")).commit_id
+    assert repr(graph.revert_preview(commit)) == "<MergePreview merged: 1 query change>"
+
+
 @pytest.mark.parametrize("deleted", [False, True])
 def test_edits_on_both_sides_conflict_and_show_both_texts(graph, deleted):
     graph.store_query(ADULTS)

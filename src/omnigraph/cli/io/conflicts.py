@@ -72,6 +72,8 @@ def print_plan(plan: MergePreview, title: str, source: str, verb: str) -> None:
         print("  other changes are hidden from you")
     for step in shown["schema_steps"]:
         print(f"  schema: {step}")
+    if plan.query_changes:
+        print(f"  {plural(plan.query_changes, 'stored query changes', 'stored queries change')}")
     for conflict in plan.conflicts:
         print(f"conflict  {conflict.id} ({conflict.kind}) {conflict.message}")
     if plan.conflicts:

@@ -55,5 +55,6 @@ def preview_of(document: MergePreviewDocument | RevertPreviewDocument) -> MergeP
         ()
         if document.settled is UNSET
         else tuple(SettledRow(each.table_key, each.row_id, untyped_value(each.row)) for each in document.settled),
+        query_changes=0 if document.query_changes is UNSET else document.query_changes,
         broken_rules=() if document.broken_rules is UNSET else tuple(document.broken_rules),
     )

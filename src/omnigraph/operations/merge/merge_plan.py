@@ -37,8 +37,8 @@ from omnigraph.operations.merge.merge_target import MergeTarget
 from omnigraph.operations.merge.merge_tasks import MergeJob, RunRanges, Side, decide_table
 from omnigraph.operations.merge.settled_rows import settled_rows
 from omnigraph.operations.merge.violation_rows import ViolationRows, plain_conflict
-from omnigraph.operations.stored_queries import record_of
-from omnigraph.query.stored_queries import QuerySet
+from omnigraph.operations.stored_queries import queries_of, record_of
+from omnigraph.query.stored_queries import QuerySet, changed_queries
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_store import TableStore
@@ -100,6 +100,8 @@ class MergePlan:
     """The number of the other conflicts."""
     queries: QuerySet = field(default_factory=QuerySet)
     """The stored queries of the merged graph."""
+    query_changes: int = 0
+    """The number of stored queries that differ from those of the target."""
     aliases: AliasSet = field(default_factory=AliasSet)
     """The aliases of nodes of the merged graph."""
     shown: GuardedMerge | None = None
@@ -133,6 +135,7 @@ class MergePlan:
             tuple(step.describe() for step in self.schema.steps) if self.schema is not None else (),
             list(self.conflicts),
             settled=self.settled,
+            query_changes=self.query_changes,
         )
 
     def _visible_preview(self, shown: GuardedMerge) -> MergePreview:
@@ -162,6 +165,7 @@ class MergePlan:
             list(self.conflicts),
             self.hidden_conflicts,
             hidden,
+            query_changes=self.query_changes,
         )
 
     # -- execution -------------------------------------------------------------------------------
@@ -230,6 +234,7 @@ def plan_snapshots(
         if guard is not None and guard.conceals_names:
             chosen.conceal_names()
         plan.queries, clashes = decide_queries(bases, ours, theirs, chosen)
+        plan.query_changes = sum(1 for _ in changed_queries(queries_of(ours), plan.queries))
         plan.conflicts += clashes
         keys = {identity[0]: table.key for identity, table in plan.schema.merged_tables.items()}
         aliases = decide_aliases(bases, ours, theirs, keys, chosen)

@@ -65,6 +65,8 @@ class MergePreview:
     """True if the schema of the target changes."""
     schema_steps: tuple[str, ...] = ()
     """The changes of the target's schema, one line each."""
+    query_changes: int = field(default=0, kw_only=True)
+    """The number of stored queries that the merge stores or deletes."""
     broken_rules: tuple[str, ...] = field(default=(), kw_only=True)
     """Problems that the rules for rows of the policy would have with the merged schema."""
     conflicts: list[ConflictDetail] = field(default_factory=list)
@@ -83,6 +85,7 @@ class MergePreview:
         }
         for count, what in (
             (len(self.schema_steps), "schema step"),
+            (self.query_changes, "query change"),
             (len(self.broken_rules), "broken rule"),
             (len(self.conflicts), "conflict"),
         ):
@@ -104,6 +107,7 @@ class MergePreview:
             "dropped_tables": list(self.dropped),
             "schema_changes": self.schema_changes,
             "schema_steps": list(self.schema_steps),
+            **({"query_changes": self.query_changes} if self.query_changes else {}),
             **({"broken_rules": list(self.broken_rules)} if self.broken_rules else {}),
             "conflicts": [conflict.to_json(value) for conflict in self.conflicts],
             **{name: found for name, found in hidden.items() if found},

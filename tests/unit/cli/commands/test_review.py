@@ -131,6 +131,9 @@ def test_revert(graph, cli):
     assert preview.startswith(f"revert preview {answer['commit_id']} on main: 1 conflict; would not revert\n")
     assert cli("revert", answer["commit_id"], "--resolve", "theirs", "--quiet")[0] == 0
     assert cli("read", "-q", "q.gq", "-n", "one", "-p", "name=Bo", "-f", "csv")[1] == "p.age\n18\n"
+    Path("named.gq").write_text("query named() { match { $p: Person } return { $p.name } }")
+    cli("queries", "push", "named.gq", "--quiet")
+    assert cli("revert", "main", "--preview")[1].endswith("\n  1 stored query changes\n")
 
 
 def test_unknown_points_and_schema_steps(graph, cli):
