@@ -26,7 +26,13 @@ def claimed(repository: Repository, name: str = layout.MAINTENANCE_CLAIM) -> Ite
     lease = Lease(objects, name, {"schema_version": 1})
     if _is_alive(objects, name) is False:
         objects.delete(name)
-    if not objects.write_if_absent(name, lease.data):
+    try:
+        created = objects.write_if_absent(name, lease.data)
+    except OmniGraphError:
+        # If its folder cannot be synced, the claim exists in spite of the error.
+        _release(objects, name, lease)
+        raise
+    if not created:
         yield False
         return
     try:
@@ -34,8 +40,13 @@ def claimed(repository: Repository, name: str = layout.MAINTENANCE_CLAIM) -> Ite
         yield True
     finally:
         lease.stop()
-        # A claim that remains is dead; the next process removes it.
-        with suppress(OmniGraphError):
+        _release(objects, name, lease)
+
+
+def _release(objects: ObjectStore, name: str, lease: Lease) -> None:
+    """Remove a claim; one that cannot be removed ends with its lease, and the next process removes it."""
+    with suppress(OmniGraphError):
+        if objects.read(name) == lease.data:
             objects.delete(name)
 
 

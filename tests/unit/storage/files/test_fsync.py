@@ -297,6 +297,24 @@ def test_a_commit_whose_entry_cannot_be_flushed_is_not_acknowledged(tmp_path, mo
     assert graph.verify(deep=True) == []
 
 
+def test_a_purge_whose_claim_cannot_be_flushed_leaves_no_claim(tmp_path, monkeypatch):
+    root = tmp_path / "g"
+    graph = og.init(root, "node Person { name: String @key }", environ={})
+    graph.mutate('insert Person { name: "a" }')
+    real = os.fsync
+
+    def fsync(handle):
+        if Path(f"/proc/self/fd/{handle}").readlink() == root:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(handle)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "fsync", fsync)
+        with pytest.raises(StorageError, match="Input/output error"):
+            graph.purge("Person", ["a"], reason="test")
+    assert graph.purge("Person", ["a"], reason="test").rows == {"node:Person": 1}
+
+
 def test_a_temporary_name_that_remains_does_not_skip_the_flush(tmp_path, monkeypatch, flushed):
     root = tmp_path / "g"
     graph = og.init(root, "node Person { name: String @key }", environ={})
