@@ -15,6 +15,7 @@ from omnigraph.storage.failpoints import reach
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.fsync import sync_folders_below
 from omnigraph.storage.lance.garbage import list_versions, referenced_files, remove
+from omnigraph.storage.lance.lance_errors import storage_failure
 from omnigraph.storage.lance.row_removal import Removal, file_contains
 from omnigraph.storage.lance.table_versions import renewed
 from omnigraph.versioning.model.purges import IdCondition, PurgeRecord, PurgeTarget
@@ -54,7 +55,11 @@ def flush_removals(repository: Repository) -> None:
     """Flush what was removed from a local graph to disk: a power failure does not bring it back."""
     path = repository.location.path
     if path is not None and repository.tables.sync:
-        sync_folders_below(path)
+        try:
+            sync_folders_below(path)
+        except OSError as error:
+            what = "the removal of files cannot be flushed to disk"
+            raise storage_failure(error, repository.location, what) from error
 
 
 def _check_replaced(repository: Repository, folder: str, plan: PurgePlan) -> None:

@@ -23,6 +23,7 @@ from omnigraph.storage.lance.staging import TableWrite
 from omnigraph.storage.lance.table_versions import compacted
 from omnigraph.storage.manifest.commit_log import CommitLog
 from omnigraph.storage.manifest.manifest_version import Change
+from omnigraph.versioning.purge import sweep
 from support.graphs import KNOWS, PERSON, change, files_below, knows, new_line, new_repository, open_repository, people
 
 
@@ -313,6 +314,22 @@ def test_a_purge_whose_claim_cannot_be_flushed_leaves_no_claim(tmp_path, monkeyp
         with pytest.raises(StorageError, match="Input/output error"):
             graph.purge("Person", ["a"], reason="test")
     assert graph.purge("Person", ["a"], reason="test").rows == {"node:Person": 1}
+
+
+def test_a_purge_whose_removals_cannot_be_flushed_is_resumed(tmp_path, monkeypatch):
+    root = tmp_path / "g"
+    graph = og.init(root, "node Person { name: String @key }", environ={})
+    graph.mutate('insert Person { name: "a" }')
+
+    def refuse(_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as failing:
+        failing.setattr(sweep, "sync_folders_below", refuse)
+        with pytest.raises(StorageError, match="cannot be flushed to disk"):
+            graph.purge("Person", ["a"], reason="test")
+    assert len(graph.purge_resume()) == 1
+    assert graph.verify(deep=True) == []
 
 
 def test_a_temporary_name_that_remains_does_not_skip_the_flush(tmp_path, monkeypatch, flushed):
