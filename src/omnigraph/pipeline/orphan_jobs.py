@@ -11,6 +11,7 @@ listed name is used only if it is a plain data file of a table in the manifest a
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import OmniGraphError, StorageError
 from omnigraph.pipeline.job import LEASE_FILE
 from omnigraph.storage.files import layout
 from omnigraph.storage.files.object_store import ObjectStore
@@ -29,6 +30,8 @@ from omnigraph.versioning.write.fencing import fence, is_operation_id
 from omnigraph.versioning.write.leases import Lease, is_alive
 from omnigraph.versioning.write.recovery import Recovered
 from omnigraph.versioning.write.repository import Repository
+
+_log = logging.getLogger(__name__)
 
 _KEPT_FILE = "kept.json"
 _SILENT = timedelta(hours=1)
@@ -70,7 +73,11 @@ class JobLease:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._lease.stop()
-        _remove_job(self._repository, self._files, self.folder, self._kept, [])
+        try:
+            _remove_job(self._repository, self._files, self.folder, self._kept, [])
+        except StorageError as failure:
+            # The load has its outcome. A sweep removes the files when the lease has ended.
+            _log.warning("the files of the bulk job in '%s' cannot be removed: %s", self.folder, failure.message)
 
     def keep(self, files: Iterable[str]) -> None:
         """Keep these data files, and no others, when the job is removed."""

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import Conflict, HeadMoved, OmniGraphError
+from omnigraph.engine import tuning
+from omnigraph.errors import Conflict, HeadMoved, OmniGraphError, StorageError
 from omnigraph.operations.load.load_request import LoadRequest
 from omnigraph.pipeline.load import begin_job, load_source
 from omnigraph.pipeline.orphan_jobs import sweep
@@ -23,6 +24,7 @@ from omnigraph.pipeline.splits import plan_input
 from omnigraph.pipeline.stage_task import stage_rows
 from omnigraph.pipeline.staged_input import FileSource, RowSource
 from omnigraph.storage.failpoints import arm
+from omnigraph.storage.files.local_objects import LocalObjects
 from omnigraph.storage.lance.garbage import remove
 from omnigraph.versioning.model.ids import system_clock
 from omnigraph.versioning.write import leases
@@ -315,3 +317,18 @@ def test_deletion_through_a_linked_table_is_refused(graph, tmp_path):
     with pytest.raises(OmniGraphError, match="is outside the graph's folder"):
         remove(graph._repository.tables, folder, [1])
     assert victim.exists()
+
+
+def test_a_load_that_is_published_does_not_fail_because_its_files_remain(tmp_path, monkeypatch, caplog):
+    graph = og.init(tmp_path / "g", "node Person { name: String @key }", environ={})
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"type": "Person", "data": {"name": "a"}}) + "\n")
+
+    def refuse(objects, folder):
+        raise StorageError(f"'{folder}': Input/output error", code="io_error")
+
+    with monkeypatch.context() as failing, tuning.replaced(memory_load_bytes_max=0):
+        failing.setattr(LocalObjects, "delete_folder", refuse)
+        graph.load(str(tmp_path / "rows.jsonl"), mode="append")
+    assert len(graph.query("match { $p: Person } return { $p.name }")) == 1
+    assert "cannot be removed" in caplog.text
+    assert graph.verify(deep=True) == []
