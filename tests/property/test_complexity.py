@@ -237,6 +237,15 @@ def test_long_matches_return_the_same_rows(graph: og.Graph) -> None:
         assert sorted(map(repr, in_order)) == sorted(map(repr, chosen))
 
 
+def test_hops_from_no_row_bind_their_variables_once(graph: og.Graph) -> None:
+    def work(count: int) -> Callable[[], Any]:
+        text = read(f'$v0: Person {{ name: "none" }}\n{lines("$v# knows $v%", count)}', "$v0.name")
+        assert graph.query(text).to_rows() == []
+        return lambda: graph.query(text)
+
+    check_growth(work)
+
+
 def test_stages_are_bounded(graph: og.Graph) -> None:
     text = "query q() { match { $a: Person } " + "with { $a } " * 1_000 + "return { $a.name } }"
     with pytest.raises(CompileError, match="at most 64 parts"):

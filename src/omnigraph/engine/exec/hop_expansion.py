@@ -151,7 +151,7 @@ class HopExpansion:
     def nothing(self, op: ir.Expand, bindings: BindingTable, far: ColumnSource) -> BindingTable:
         """Return no rows, with the variables of the hop."""
         empty = np.zeros(0, np.int64)
-        result = bindings.take(empty)
+        result = bindings.take(empty) if bindings.count else bindings
         if not op.dst_bound:
             result = result.bind(op.dst_var, far, empty)
         return result.bind(op.edge_var, self._edge_table(op), empty) if op.edge_var else result

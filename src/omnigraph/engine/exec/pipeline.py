@@ -359,6 +359,7 @@ class MatchPipeline:
     def _without_rows(self, pipeline: ir.Pipeline, bindings: BindingTable) -> BindingTable:
         """Bind the variables of some operators that do not run because there is no row."""
         for op in pipeline:
+            self._context.check()
             started = time.perf_counter()
             if isinstance(op, ir.NodeScan):
                 bindings = bindings.bind(op.var, self._context.table(TableKey.node(op.type_name)), EMPTY)
