@@ -306,10 +306,13 @@ class Repository:
                 # refused.
                 if tried and commit_id is not None and self.find_commit(commit_id, state) is not None:
                     return state
+                upgrades = False
                 try:
                     # A later release may have upgraded the graph since it was opened.
-                    if check_stamp(state.manifest, self.location) < storage_format:
+                    upgrades = check_stamp(state.manifest, self.location) < storage_format
+                    if upgrades:
                         state = self._remember(self.manifest.raise_stamp(state.manifest, str(storage_format)))
+                        upgrades = False
                     publication = decide(state)
                     if publication is None:
                         return state
@@ -323,6 +326,8 @@ class Repository:
                     error.commit_id = commit_id
                     raise
                 except StorageError as error:
+                    if upgrades and self.location.is_local:
+                        raise  # a repetition would find the stamp and not flush it
                     failure = self._resolve_failure(error, commit_id, failure)
                     if failure is None:
                         return self.state()

@@ -298,6 +298,28 @@ def test_a_commit_whose_entry_cannot_be_flushed_is_not_acknowledged(tmp_path, mo
     assert graph.verify(deep=True) == []
 
 
+def test_a_write_whose_upgrade_cannot_be_flushed_is_refused(tmp_path, monkeypatch):
+    root = tmp_path / "g"
+    graph = og.init(root, "node Person { name: String @key }", environ={})
+    text, before, real = "query people() { match { $p: Person } return { $p.name } }", graph.commits(), os.fsync
+    failed = []
+
+    def fsync(handle):
+        if Path(f"/proc/self/fd/{handle}").readlink() == root / "__manifest" / "_versions" and not failed:
+            failed.append(handle)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(handle)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "fsync", fsync)
+        with pytest.raises(StorageError, match="Input/output error"):
+            graph.store_query(text)
+    assert failed
+    assert graph.commits() == before
+    graph.store_query(text)
+    assert graph.verify(deep=True) == []
+
+
 def test_a_purge_whose_claim_cannot_be_flushed_leaves_no_claim(tmp_path, monkeypatch):
     root = tmp_path / "g"
     graph = og.init(root, "node Person { name: String @key }", environ={})
