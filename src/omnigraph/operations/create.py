@@ -26,11 +26,10 @@ def create_graph(
     environ: Mapping[str, str] | None = None,
 ) -> Repository:
     """Create an empty graph. `schema` is the schema text or the path of a file with it."""
-    from omnigraph.schema.check import check_not_empty, compile_schema  # noqa: PLC0415 (opening a graph parses no schema)
+    from omnigraph.schema.check import compile_schema  # noqa: PLC0415 (opening a graph parses no schema)
 
     text, name = read_source(schema, "<schema>")
     catalog = compile_schema(text, name)
-    check_not_empty(catalog)
     ir = new_identity(catalog, new_ulid(clock())).ir
     record = schema_record(text, ir)
     specs = table_specs(catalog_of(ir), ir)
