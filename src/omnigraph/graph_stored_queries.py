@@ -147,7 +147,7 @@ class GraphStoredQueries(GraphBranches):
     def _stored(self, name: str, branch: str | None, at: At) -> StoredQuery:
         """Return a stored query that the caller may call; a denied one does not differ from one that is unknown.
 
-        A caller who may call none at all is told so, whether or not there is a query of the name.
+        A caller without the right to any stored query gets `Denied`, whether or not the name exists.
         """
         from omnigraph.operations.stored_queries import facts_of, is_visible, queries_of
         from omnigraph.query.stored_queries import unknown_query

@@ -51,9 +51,9 @@ def new_files(before: Table, after: Table) -> dict[Path, int | None]:
     files: dict[Path, int | None] = {}
     for uuid in _indexes_of(after.dataset) - _indexes_of(before.dataset):
         files |= {Path(file): None for file in os.scandir(folder / "_indices" / uuid)}
-    known = {fragment.fragment_id: fragment.metadata for fragment in before.dataset.get_fragments()}
+    earlier = {fragment.fragment_id: fragment.metadata for fragment in before.dataset.get_fragments()}
     for fragment in after.dataset.get_fragments():
-        old = known.get(fragment.fragment_id)
+        old = earlier.get(fragment.fragment_id)
         if old != fragment.metadata:
             files |= _files_of(after, fragment, old, folder)
     versions = {after.version, *after.built_on}.difference(before.built_on)
@@ -69,11 +69,11 @@ def _files_of(
 ) -> dict[Path, int | None]:
     """Return the files of a fragment that an earlier state of it does not have."""
     metadata = fragment.metadata
-    known = {data_path(file) for file in old.files} if old is not None else set()
+    old_paths = {data_path(file) for file in old.files} if old is not None else set()
     files: dict[Path, int | None] = {}
     for file in metadata.files:
         name = data_path(file)
-        if name in known:
+        if name in old_paths:
             continue
         path = folder / "data" / name
         files[path] = file.file_size_bytes
